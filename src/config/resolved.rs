@@ -1,0 +1,155 @@
+//! The configuration as the rest of the program sees it: every key has a value, every value was checked.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::Rules;
+
+/// Everything a server needs to know.
+#[derive(Clone, Debug, Default)]
+pub struct Config {
+    /// `[listen]`
+    pub listen: Listen,
+    /// `[store]`
+    pub store: Store,
+    /// `[ingest]`
+    pub ingest: Ingest,
+    /// `[query]`
+    pub query: Query,
+    /// `[retention]`
+    pub rules: Rules,
+}
+
+/// Where to listen. `None` switches a listener off.
+#[derive(Clone, Debug)]
+pub struct Listen {
+    /// Graphite HTTP API.
+    pub http: Option<SocketAddr>,
+    /// Carbon plaintext, TCP and (unless `ingest.udp` is off) UDP.
+    pub carbon: Option<SocketAddr>,
+    /// Carbon pickle, TCP.
+    pub pickle: Option<SocketAddr>,
+}
+
+/// Which store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StoreKind {
+    /// On this machine's disk.
+    Embedded,
+}
+
+/// The store and the log in front of it.
+#[derive(Clone, Debug)]
+pub struct Store {
+    /// Which one.
+    pub kind: StoreKind,
+    /// Data directory.
+    pub path: PathBuf,
+    /// The log is synced to disk this often; zero means after every batch.
+    pub sync_interval: Duration,
+    /// Points in memory are written to blocks at least this often.
+    pub cut_interval: Duration,
+    /// And as soon as there are this many of them.
+    pub head_points: usize,
+    /// Free bytes to leave on the disk: below it new metrics are refused, below half of it reading pauses.
+    pub reserve_bytes: u64,
+}
+
+/// Limits on what comes in.
+#[derive(Clone, Debug)]
+pub struct Ingest {
+    /// Also listen for plaintext on UDP.
+    pub udp: bool,
+    /// Longest plaintext line in bytes.
+    pub max_line_bytes: usize,
+    /// Longest pickle frame in bytes.
+    pub max_frame_bytes: usize,
+    /// Longest metric name in bytes.
+    pub max_name_bytes: usize,
+    /// Open carbon connections, plaintext and pickle together.
+    pub max_connections: usize,
+    /// A connection without traffic is closed after this; zero means never.
+    pub idle_timeout: Duration,
+    /// New metrics per second; 0 means no limit.
+    pub max_creates_per_second: u64,
+    /// Metrics in total; 0 means no limit.
+    pub max_metrics: u64,
+    /// Points further ahead of the clock than this are refused.
+    pub max_future: Duration,
+    /// Store `inf` and `-inf` values instead of dropping them.
+    pub keep_infinite: bool,
+    /// How long connections may go on sending after a stop was asked for.
+    pub drain_timeout: Duration,
+}
+
+/// Limits on what is asked.
+#[derive(Clone, Debug)]
+pub struct Query {
+    /// Time zone of `from`, `until` and CSV when the request names none.
+    pub timezone: String,
+    /// Most names one find may return.
+    pub max_find_hits: usize,
+    /// Longest time one find may take.
+    pub find_timeout: Duration,
+    /// Most series one render may fetch.
+    pub max_series: usize,
+    /// Most points one render may fetch, over all series.
+    pub max_points: usize,
+    /// Longest time one render may take.
+    pub render_timeout: Duration,
+    /// Renders and finds running at once; more wait.
+    pub max_concurrent: usize,
+}
+
+impl Default for Listen {
+    fn default() -> Self {
+        let local = |port| Some(SocketAddr::from(([127, 0, 0, 1], port)));
+        Self { http: local(8080), carbon: local(2003), pickle: local(2004) }
+    }
+}
+
+impl Default for Store {
+    fn default() -> Self {
+        Self {
+            kind: StoreKind::Embedded,
+            path: PathBuf::from("plumbago-data"),
+            sync_interval: Duration::from_millis(200),
+            cut_interval: Duration::from_secs(600),
+            head_points: 12_000_000,
+            reserve_bytes: 1 << 30,
+        }
+    }
+}
+
+impl Default for Ingest {
+    fn default() -> Self {
+        Self {
+            udp: true,
+            max_line_bytes: 64 * 1024,
+            max_frame_bytes: 1024 * 1024,
+            max_name_bytes: 4096,
+            max_connections: 10_000,
+            idle_timeout: Duration::from_secs(600),
+            max_creates_per_second: 0,
+            max_metrics: 0,
+            max_future: Duration::from_secs(86_400),
+            keep_infinite: true,
+            drain_timeout: Duration::from_secs(5),
+        }
+    }
+}
+
+impl Default for Query {
+    fn default() -> Self {
+        Self {
+            timezone: "UTC".to_owned(),
+            max_find_hits: 200_000,
+            find_timeout: Duration::from_secs(10),
+            max_series: 50_000,
+            max_points: 50_000_000,
+            render_timeout: Duration::from_secs(60),
+            max_concurrent: 64,
+        }
+    }
+}

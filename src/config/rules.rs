@@ -1,0 +1,69 @@
+//! Which policy a name gets: retention rules and aggregation rules, first match wins in each.
+
+use regex::Regex;
+
+use crate::model::{Aggregator, Policy, Retention};
+
+/// One rule: names that match get this.
+#[derive(Clone, Debug)]
+pub struct Rule<T> {
+    /// Section name, for people.
+    pub name: String,
+    /// Where it stands: `storage-schemas.conf:12`, or `built in`.
+    pub origin: String,
+    /// Searched for anywhere in the full name, tags included.
+    pub pattern: Regex,
+    /// What the name gets.
+    pub gives: T,
+}
+
+/// The rules in force.
+#[derive(Clone, Debug)]
+pub struct Rules {
+    /// Retention rules in order.
+    pub retention: Vec<Rule<Retention>>,
+    /// Aggregation rules in order: method and xFilesFactor.
+    pub aggregation: Vec<Rule<(Aggregator, f64)>>,
+    /// For names that no retention rule matches.
+    pub default_retention: Retention,
+    /// For names that no aggregation rule matches.
+    pub default_aggregation: (Aggregator, f64),
+}
+
+/// A name's policy and the rules that gave it.
+#[derive(Clone, Debug)]
+pub struct Matched<'a> {
+    /// The policy.
+    pub policy: Policy,
+    /// The retention rule, or `None` for the default.
+    pub retention_rule: Option<&'a Rule<Retention>>,
+    /// The aggregation rule, or `None` for the default.
+    pub aggregation_rule: Option<&'a Rule<(Aggregator, f64)>>,
+}
+
+impl Rules {
+    /// The policy for a canonical name.
+    pub fn policy_for(&self, name: &str) -> Matched<'_> {
+        let retention_rule = self.retention.iter().find(|r| r.pattern.is_match(name));
+        let aggregation_rule = self.aggregation.iter().find(|r| r.pattern.is_match(name));
+        let retention = retention_rule.map_or(&self.default_retention, |r| &r.gives).clone();
+        let (aggregator, x_files_factor) = aggregation_rule.map_or(self.default_aggregation, |r| r.gives);
+        Matched {
+            policy: Policy { retention, aggregator, x_files_factor },
+            retention_rule,
+            aggregation_rule,
+        }
+    }
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Self {
+            retention: Vec::new(),
+            aggregation: Vec::new(),
+            default_retention: Retention::new(vec![(10, 8640), (60, 43_200), (3600, 17_520)])
+                .expect("the built-in retention is valid"),
+            default_aggregation: (Aggregator::Average, 0.5),
+        }
+    }
+}

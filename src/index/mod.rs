@@ -1,0 +1,1 @@
+//! index: see the layout in the crate documentation.

@@ -1,0 +1,44 @@
+//! Plumbago: a Graphite-compatible metrics server with a hierarchical metric index.
+//!
+//! # Layout
+//!
+//! The folders are the pipeline, in the order a point and then a query pass through them:
+//!
+//! | step | module      | what happens                                                        |
+//! |------|-------------|---------------------------------------------------------------------|
+//! | –    | [`config`]  | TOML, flags, environment and carbon's own files become one `Config` |
+//! | –    | [`model`]   | the nouns: names, points, stages, policies; no I/O                  |
+//! | 1    | [`receive`] | sockets: bytes arrive, limits and back-pressure, no meaning         |
+//! | 2    | [`parse`]   | bytes become points: carbon plaintext and pickle, no I/O            |
+//! | 3    | [`resolve`] | a name becomes a metric id, created at first sight                  |
+//! | 4    | [`log`]     | the write-ahead log: what was accepted survives a crash             |
+//! | 5    | [`rollup`]  | points are held in memory, cut into stages, and aggregated          |
+//! | 6    | [`store`]   | the seam, and the embedded store behind it                          |
+//! | 7    | [`index`]   | globs become metrics                                                |
+//! | 8    | [`render`]  | targets become series: grammar, functions, output formats           |
+//! | 9    | [`http`]    | the Graphite HTTP API                                               |
+//!
+//! [`server`] wires all of it; [`cli`] is the command line. `tests/architecture.rs` checks who may use whom.
+
+pub mod config;
+pub mod model;
+
+pub mod receive;
+
+pub mod parse;
+
+pub mod resolve;
+
+pub mod log;
+
+pub mod rollup;
+
+pub mod store;
+
+pub mod index;
+
+pub mod render;
+
+pub mod http;
+
+pub mod telemetry;

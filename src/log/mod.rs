@@ -1,0 +1,1 @@
+//! log: see the layout in the crate documentation.

@@ -1,0 +1,3 @@
+//! The `plumbago` binary.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! Graphite's glob patterns.

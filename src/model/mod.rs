@@ -1,0 +1,23 @@
+//! The nouns every other module speaks in. Pure values: no I/O, no async, no clock.
+
+mod aggregator;
+mod cancel;
+pub mod glob;
+mod metric;
+pub mod name;
+mod point;
+mod policy;
+mod reject;
+mod retention;
+mod stage;
+mod window;
+
+pub use aggregator::{Aggregator, Partial, UnknownAggregator};
+pub use cancel::{Cancel, Cancelled};
+pub use metric::{MetricId, MetricRecord, Span};
+pub use point::{Batch, Point};
+pub use policy::{Policy, PolicyId};
+pub use reject::Reject;
+pub use retention::{Retention, RetentionError, parse_duration_secs};
+pub use stage::{Stage, StageKind};
+pub use window::{SlotRange, Window};

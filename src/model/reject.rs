@@ -1,0 +1,62 @@
+//! Why a point was not taken. Each reason is a label of `plumbago_points_rejected_total`.
+
+macro_rules! reasons {
+    ($($(#[$doc:meta])* $variant:ident = $label:literal,)*) => {
+        /// Why a point, line or frame was refused.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Reject { $($(#[$doc])* $variant,)* }
+
+        impl Reject {
+            /// Every reason.
+            pub const ALL: &'static [Reject] = &[$(Reject::$variant,)*];
+
+            /// The label in the counters and logs.
+            pub fn label(self) -> &'static str {
+                match self { $(Reject::$variant => $label,)* }
+            }
+        }
+    };
+}
+
+reasons! {
+    /// Not three fields.
+    BadLine = "bad_line",
+    /// The value is not a number.
+    BadValue = "bad_value",
+    /// The value is NaN.
+    NanValue = "nan_value",
+    /// The value is infinite and the config says to drop those.
+    InfiniteValue = "infinite_value",
+    /// The time stamp is not a number, or negative.
+    BadTimestamp = "bad_timestamp",
+    /// Older than the metric's longest stage.
+    TooOld = "too_old",
+    /// Further ahead of the clock than allowed.
+    TooFarInFuture = "too_far_in_future",
+    /// Bytes that are not UTF-8.
+    NotUtf8 = "not_utf8",
+    /// A line over the limit.
+    LineTooLong = "line_too_long",
+    /// No component is left after dropping empty ones.
+    EmptyName = "empty_name",
+    /// A name over the limit.
+    NameTooLong = "name_too_long",
+    /// More than 63 components.
+    TooManyComponents = "too_many_components",
+    /// A control character in the name.
+    ControlCharacter = "control_character",
+    /// The pickle could not be read, or uses what is not data.
+    BadPickle = "bad_pickle",
+    /// An element of a pickle list that is not `(name, (timestamp, value))`.
+    BadPickleElement = "bad_pickle_element",
+    /// A pickle frame over the limit.
+    FrameTooLarge = "frame_too_large",
+    /// A new metric over the creation rate.
+    CreateRate = "create_rate",
+    /// A new metric over the total cap.
+    MetricLimit = "metric_limit",
+    /// A new metric while the disk is nearly full.
+    DiskFull = "disk_full",
+    /// A datagram that came while the server could not take it.
+    Overload = "overload",
+}

@@ -1,0 +1,1 @@
+//! parse: see the layout in the crate documentation.

@@ -1,0 +1,3 @@
+//! Step 8: targets become series.
+
+pub mod source;

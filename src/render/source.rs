@@ -1,0 +1,61 @@
+//! Where the render engine gets its series: the one door between evaluation and everything below it.
+
+use std::sync::Arc;
+
+use crate::model::Cancel;
+
+/// One path expression to fetch over one window.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct FetchRequest {
+    /// The path with its wildcards, or the text of a `seriesByTag(...)` call.
+    pub pattern: String,
+    /// Start of the window in epoch seconds, exclusive.
+    pub from: i64,
+    /// End of the window in epoch seconds, inclusive.
+    pub until: i64,
+    /// The clock the request runs by; decides which stage still covers `from`.
+    pub now: i64,
+}
+
+/// One stored series over a window.
+#[derive(Clone, Debug)]
+pub struct Fetched {
+    /// Full metric name.
+    pub name: String,
+    /// First time stamp: `from - from % step + step`.
+    pub start: i64,
+    /// Last time stamp + step.
+    pub end: i64,
+    /// Seconds per value.
+    pub step: i64,
+    /// NaN is null.
+    pub values: Arc<[f64]>,
+}
+
+/// Why a fetch failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SourceError {
+    /// The query needs more than a limit allows. The text names the limit, the key that sets it and the value.
+    #[error("{0}")]
+    Limit(String),
+    /// The deadline passed.
+    #[error("the query took longer than its deadline")]
+    Deadline,
+    /// The client went away.
+    #[error("the client went away")]
+    Abandoned,
+    /// The request cannot be understood (a bad glob).
+    #[error("{0}")]
+    Invalid(String),
+    /// The store failed.
+    #[error("reading the store failed: {0}")]
+    Store(String),
+}
+
+/// Series by path expression.
+pub trait Source: Send + Sync {
+    /// For each request the matching series, sorted by name. A pattern that matches nothing, or whose metrics cannot
+    /// have data in the window, gives an empty list. The calls of one batch may run in parallel.
+    fn fetch(&self, requests: &[FetchRequest], cancel: &Cancel) -> Result<Vec<Vec<Fetched>>, SourceError>;
+}

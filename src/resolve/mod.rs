@@ -1,0 +1,1 @@
+//! resolve: see the layout in the crate documentation.

@@ -1,0 +1,1 @@
+//! rollup: see the layout in the crate documentation.

@@ -1,0 +1,185 @@
+//! Step 6: the storage seam.
+//!
+//! Two small traits, each with batches in and batches out: [`MetricStore`] keeps names and policies, [`PointStore`] keeps
+//! the slots of stages. Above the seam live the log, the points in memory and the rollups ([`crate::rollup`]), so every
+//! store gets them: a store only has to keep what a *cut* hands it and give it back.
+//!
+//! The traits are blocking: callers run on threads of their own, one call is one batch, and a store that talks to a
+//! cluster runs the parts of a batch concurrently inside the call.
+//!
+//! # The contract
+//!
+//! Each sentence is a test in `tests/conformance`.
+//!
+//! 1. A cut is all or nothing: until [`Cut::commit`] returns none of its slots is visible, afterwards all of them are, and
+//!    they survive a crash.
+//! 2. A slot in a later cut replaces that slot of an earlier one; other slots stay.
+//! 3. A [`Snapshot`] does not change: it shows the store as of one cut, whatever is committed, merged or expired later.
+//! 4. Reading a metric or a range without data gives an empty window, not an error.
+//! 5. Marks and the log position of the last commit are given back by the next snapshot, after a restart too.
+//! 6. Expiring drops only slots older than the bound, and may keep some of them longer.
+//! 7. Creating a metric again changes nothing; deleting removes its slots and its name.
+//! 8. A damaged file loses what it held and says so; it never yields a wrong value, and never stops the rest from being read.
+
+use std::path::PathBuf;
+
+use crate::model::{Aggregator, MetricId, MetricRecord, Partial, Policy, PolicyId, SlotRange, Span, Stage, Window};
+
+/// Why a store could not do as told.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// Reading or writing a file failed.
+    #[error("{action} {path}: {source}", path = path.display())]
+    Io {
+        /// What was tried: `write`, `open`.
+        action: &'static str,
+        /// On which file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A file does not hold what it should.
+    #[error("{path} is damaged: {detail}", path = path.display())]
+    Damaged {
+        /// Which file.
+        path: PathBuf,
+        /// What is wrong with it.
+        detail: String,
+    },
+    /// Another process has the data directory open.
+    #[error("the data directory {path} is in use by another process; stop it, or set store.path to another directory", path = path.display())]
+    InUse {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// The catalogue database failed.
+    #[error("the catalogue failed: {0}")]
+    Catalogue(String),
+}
+
+impl StoreError {
+    /// Can the same call succeed later without anybody changing it?
+    pub fn is_retryable(&self) -> bool {
+        matches!(self, StoreError::Io { .. })
+    }
+}
+
+/// Some slots of one metric in one stage, by time.
+#[derive(Clone, Debug, Default)]
+pub struct Column {
+    /// Slot starts, ascending, no two alike.
+    pub times: Vec<u32>,
+    /// One value per time.
+    pub values: Vec<f64>,
+    /// One count per time for an aggregated stage; empty for a raw one.
+    pub counts: Vec<u32>,
+}
+
+impl Column {
+    /// Adds a slot of an aggregated stage.
+    pub fn push_partial(&mut self, time: u32, partial: Partial) {
+        self.times.push(time);
+        self.values.push(partial.value);
+        self.counts.push(partial.count);
+    }
+
+    /// No slots, ready to be filled again.
+    pub fn clear(&mut self) {
+        self.times.clear();
+        self.values.clear();
+        self.counts.clear();
+    }
+}
+
+/// How far an aggregated stage is filled in: its slots before `until` are in the store, later ones are not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Mark {
+    /// The policy whose stage it is.
+    pub policy: PolicyId,
+    /// The stage's place in that policy, 1 or more.
+    pub level: u32,
+    /// End of the last slot filled in.
+    pub until: u32,
+}
+
+/// What a commit records besides slots.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Position {
+    /// Number of the cut; grows by one with each.
+    pub cut: u64,
+    /// The first log segment that still holds points not in the store.
+    pub log_floor: u64,
+    /// How far each aggregated stage is filled in.
+    pub marks: Vec<Mark>,
+}
+
+/// Keeps the slots of stages.
+pub trait PointStore: Send + Sync {
+    /// The store as it is now.
+    fn snapshot(&self) -> Box<dyn Snapshot>;
+
+    /// Begins a cut. One at a time: the caller makes sure.
+    fn begin(&self) -> Result<Box<dyn Cut + '_>, StoreError>;
+
+    /// Drops slots of `stage` older than `before` where that is cheap. Gives the number of partitions dropped.
+    fn expire(&self, stage: Stage, before: u32) -> Result<u64, StoreError>;
+
+    /// Tidies up in the background: merges small blocks. Gives the number of merges done.
+    fn tidy(&self) -> Result<u64, StoreError>;
+
+    /// Forgets all slots of these metrics.
+    fn delete(&self, metrics: &[MetricId]) -> Result<(), StoreError>;
+
+    /// Bytes on disk, as far as the store knows.
+    fn size_bytes(&self) -> u64;
+}
+
+/// Slots being written, invisible until the commit.
+pub trait Cut {
+    /// Adds slots. Metrics come in ascending order of their id within a stage; stages may be mixed. `method` is how the
+    /// partials of an aggregated stage were made.
+    fn put(&mut self, stage: Stage, metric: MetricId, method: Aggregator, column: &Column) -> Result<(), StoreError>;
+
+    /// Makes everything durable and visible at once.
+    fn commit(self: Box<Self>, position: Position) -> Result<(), StoreError>;
+}
+
+/// One state of the store.
+pub trait Snapshot: Send + Sync {
+    /// What the last commit recorded.
+    fn position(&self) -> &Position;
+
+    /// One window per metric, in the order asked for. `method` is the metric's aggregation method now: slots that were
+    /// made by another one are finished by that other one first, so that they are never misread.
+    fn read(
+        &self,
+        stage: Stage,
+        metrics: &[(MetricId, Aggregator)],
+        range: SlotRange,
+    ) -> Result<Vec<Window>, StoreError>;
+}
+
+/// Keeps names, policies and spans.
+pub trait MetricStore: Send + Sync {
+    /// All policies ever used.
+    fn policies(&self) -> Result<Vec<(PolicyId, Policy)>, StoreError>;
+
+    /// Records new policies.
+    fn add_policies(&self, policies: &[(PolicyId, Policy)]) -> Result<(), StoreError>;
+
+    /// Visits every metric in ascending order of its id.
+    fn load(&self, visit: &mut dyn FnMut(MetricRecord)) -> Result<(), StoreError>;
+
+    /// Records new metrics, in ascending order of their ids. Those already there stay as they are.
+    fn create(&self, metrics: &[MetricRecord]) -> Result<(), StoreError>;
+
+    /// Records when metrics have data.
+    fn touch(&self, spans: &[(MetricId, Span)]) -> Result<(), StoreError>;
+
+    /// Puts metrics under a new policy; the old ones are remembered so that their data stays readable.
+    fn set_policy(&self, changes: &[(MetricId, PolicyId)]) -> Result<(), StoreError>;
+
+    /// Forgets metrics.
+    fn delete(&self, metrics: &[MetricId]) -> Result<(), StoreError>;
+}

@@ -1,0 +1,119 @@
+//! What the server counts, as atomics, and the Prometheus text of it.
+
+use std::fmt::Write as _;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::model::Reject;
+
+/// A number that is read while it changes.
+#[derive(Debug, Default)]
+pub struct Counter(AtomicU64);
+
+impl Counter {
+    /// Adds `n`.
+    pub fn add(&self, n: u64) {
+        self.0.fetch_add(n, Ordering::Relaxed);
+    }
+
+    /// Takes `n` off, for gauges.
+    pub fn sub(&self, n: u64) {
+        self.0.fetch_sub(n, Ordering::Relaxed);
+    }
+
+    /// Sets the number, for gauges.
+    pub fn set(&self, n: u64) {
+        self.0.store(n, Ordering::Relaxed);
+    }
+
+    /// Reads the number.
+    pub fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+macro_rules! telemetry {
+    ($($field:ident: $kind:literal $name:literal $help:literal,)*) => {
+        /// All counters and gauges of one server.
+        #[derive(Debug, Default)]
+        pub struct Telemetry {
+            $(#[doc = $help] pub $field: Counter,)*
+            rejected: [Counter; Reject::ALL.len()],
+        }
+
+        impl Telemetry {
+            fn each(&self, mut visit: impl FnMut(&str, &str, &str, u64)) {
+                $(visit($kind, $name, $help, self.$field.get());)*
+            }
+        }
+    };
+}
+
+telemetry! {
+    points_received: "counter" "plumbago_points_received_total" "Points read from sockets, good or bad.",
+    points_stored: "counter" "plumbago_points_stored_total" "Points written to the log and readable.",
+    metrics_created: "counter" "plumbago_metrics_created_total" "Metrics seen for the first time.",
+    metrics: "gauge" "plumbago_metrics" "Metrics in the index.",
+    spool_points: "gauge" "plumbago_spool_points" "Points in the log that are not in the store yet.",
+    connections: "gauge" "plumbago_connections" "Open carbon connections.",
+    connections_refused: "counter" "plumbago_connections_refused_total" "Carbon connections over the limit.",
+    connections_idle_closed: "counter" "plumbago_connections_idle_closed_total" "Carbon connections closed because they were idle.",
+    backpressure_pauses: "counter" "plumbago_backpressure_pauses_total" "Times reading from a socket paused because the store could not take points.",
+    log_bytes: "counter" "plumbago_log_bytes_total" "Bytes appended to the write-ahead log.",
+    log_syncs: "counter" "plumbago_log_syncs_total" "Times the write-ahead log was synced to disk.",
+    cuts: "counter" "plumbago_cuts_total" "Times the points in memory were written to the store.",
+    cut_failures: "counter" "plumbago_cut_failures_total" "Cuts that failed and will be tried again.",
+    merges: "counter" "plumbago_merges_total" "Times the blocks of a partition were merged.",
+    partitions_expired: "counter" "plumbago_partitions_expired_total" "Partitions dropped because their retention passed.",
+    requests: "counter" "plumbago_http_requests_total" "HTTP requests.",
+    request_errors: "counter" "plumbago_http_errors_total" "HTTP requests answered with an error status.",
+    find_limited: "counter" "plumbago_find_limited_total" "Finds refused because of a limit.",
+    render_limited: "counter" "plumbago_render_limited_total" "Renders refused because of a limit.",
+}
+
+impl Telemetry {
+    /// Counts `n` refused points.
+    pub fn reject(&self, reason: Reject, n: u64) {
+        self.rejected[reason as usize].add(n);
+    }
+
+    /// How many were refused for `reason`.
+    pub fn rejected(&self, reason: Reject) -> u64 {
+        self.rejected[reason as usize].get()
+    }
+
+    /// The Prometheus text format.
+    pub fn prometheus(&self) -> String {
+        let mut out = String::with_capacity(8 * 1024);
+        self.each(|kind, name, help, value| {
+            let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}");
+        });
+        let name = "plumbago_points_rejected_total";
+        let _ = writeln!(out, "# HELP {name} Points refused, by reason.\n# TYPE {name} counter");
+        for &reason in Reject::ALL {
+            let _ = writeln!(out, "{name}{{reason=\"{}\"}} {}", reason.label(), self.rejected(reason));
+        }
+        let name = "plumbago_build_info";
+        let version = env!("CARGO_PKG_VERSION");
+        let _ = writeln!(out, "# HELP {name} The running version.\n# TYPE {name} gauge\n{name}{{version=\"{version}\"}} 1");
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_reason_and_counter_is_in_the_text() {
+        let t = Telemetry::default();
+        t.reject(Reject::NotUtf8, 3);
+        t.points_stored.add(7);
+        let text = t.prometheus();
+        assert!(text.contains("plumbago_points_rejected_total{reason=\"not_utf8\"} 3\n"));
+        assert!(text.contains("\nplumbago_points_stored_total 7\n"));
+        assert!(text.contains("plumbago_build_info{version="));
+        for reason in Reject::ALL {
+            assert!(text.contains(reason.label()));
+        }
+    }
+}
