@@ -98,7 +98,9 @@ pub(super) fn decode(content: &[u8]) -> Result<Record, String> {
     let mut reader = Reader(payload);
     match kind {
         POINTS => decode_points(payload),
-        METRICS => reader.all(|r| Ok((MetricId(r.u32()?), PolicyId(r.u32()?), r.text()?))).map(Record::Metrics),
+        METRICS => {
+            reader.all(|r| Ok((MetricId(r.u32()?), PolicyId(r.u32()?), r.text()?))).map(Record::Metrics)
+        }
         POLICIES => reader.all(|r| Ok((PolicyId(r.u32()?), r.text()?.parse()?))).map(Record::Policies),
         DELETED => reader.all(|r| Ok(MetricId(r.u32()?))).map(Record::Deleted),
         other => Err(format!("record kind {other} is unknown")),
@@ -156,7 +158,10 @@ mod tests {
     #[test]
     fn every_kind_round_trips() {
         let mut out = Vec::new();
-        let points = vec![(MetricId(7), Point { timestamp: 60, value: -0.5 }), (MetricId(u32::MAX), Point { timestamp: u32::MAX, value: f64::INFINITY })];
+        let points = vec![
+            (MetricId(7), Point { timestamp: 60, value: -0.5 }),
+            (MetricId(u32::MAX), Point { timestamp: u32::MAX, value: f64::INFINITY }),
+        ];
         encode_points(&points, &mut out);
         assert_eq!(decode(content(&out)), Ok(Record::Points(points)));
 

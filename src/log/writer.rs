@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::segment::{HEADER, MAGIC, VERSION, segment_path, segments};
 use super::LogError;
+use super::segment::{HEADER, MAGIC, VERSION, segment_path, segments};
 
 /// A new segment is begun when the current one has grown to this.
 const SEGMENT_BYTES: u64 = 64 << 20;

@@ -28,7 +28,11 @@ impl Points {
             cut.put(policy.retention.raw(), id, policy.aggregator, &column)?;
             self.put_touched(&mut *cut, &frozen, id, (policy_id, policy), &position.marks)?;
         }
-        cut.commit(Position { cut: frozen.cut(), log_floor: frozen.log_floor, marks: self.marks_with(position.marks) })?;
+        cut.commit(Position {
+            cut: frozen.cut(),
+            log_floor: frozen.log_floor,
+            marks: self.marks_with(position.marks),
+        })?;
         self.memory().frozen = None;
         self.log().remove_before(frozen.log_floor)?;
         Ok(frozen.len())
@@ -40,7 +44,8 @@ impl Points {
         let mut log = self.log();
         let mut memory = self.memory();
         if memory.frozen.is_none() {
-            if memory.live.len() == 0 && self.created.lock().is_empty() && self.new_policies.lock().is_empty() {
+            if memory.live.len() == 0 && self.created.lock().is_empty() && self.new_policies.lock().is_empty()
+            {
                 return Ok(None);
             }
             let floor = log.rotate()?;
@@ -79,7 +84,8 @@ impl Points {
         let bound = recorded.len().max(memory.live.id_bound() as usize);
         recorded.resize(bound, 0);
         let state = |id: MetricId| memory.live.state(id).map(|s| (id, s.span));
-        let is_news = |(id, span): &(MetricId, Span)| span.last > recorded.get(id.index()).copied().unwrap_or(0);
+        let is_news =
+            |(id, span): &(MetricId, Span)| span.last > recorded.get(id.index()).copied().unwrap_or(0);
         let rounded = |(id, span): (MetricId, Span)| {
             let last = span.last.saturating_add(HOUR) / HOUR * HOUR;
             (id, Span { first: span.first / HOUR * HOUR, last })
@@ -102,7 +108,8 @@ impl Points {
         for (level, &stage) in policy.retention.stages().iter().enumerate().skip(1) {
             let mark = marks.iter().find(|m| m.policy == policy_id && m.level as usize == level);
             let mark = mark.map_or_else(|| self.first_mark(policy_id, level), |m| m.until);
-            let is_direct = |t: u32| frozen.direct(id).iter().any(|d| d.level == level && d.point.timestamp == t);
+            let is_direct =
+                |t: u32| frozen.direct(id).iter().any(|d| d.level == level && d.point.timestamp == t);
             let touched = times.iter().filter(|&&t| t < mark || is_direct(t));
             let mut slots: Vec<u32> = touched.map(|&t| stage.floor(t)).collect();
             if slots.is_empty() {

@@ -53,7 +53,8 @@ impl Points {
         for (id, policy) in self.policies().all() {
             let stages = policy.retention.stages();
             for (level, &stage) in stages.iter().enumerate() {
-                let kept = stage.span_secs() + stages.get(level + 1).map_or(0, |next| u64::from(next.step_secs));
+                let kept =
+                    stage.span_secs() + stages.get(level + 1).map_or(0, |next| u64::from(next.step_secs));
                 let mut before = u32::try_from(u64::from(now).saturating_sub(kept)).unwrap_or(0);
                 if level + 1 < stages.len() {
                     before = before.min(self.lowest_mark(stage, id, level + 1));
@@ -83,7 +84,13 @@ impl Points {
         stored.unwrap_or_else(|| self.first_mark(id, level))
     }
 
-    fn fill_to(&self, id: PolicyId, policy: &Arc<Policy>, level: usize, target: u32) -> Result<(), PointsError> {
+    fn fill_to(
+        &self,
+        id: PolicyId,
+        policy: &Arc<Policy>,
+        level: usize,
+        target: u32,
+    ) -> Result<(), PointsError> {
         let _one_at_a_time = self.cutting.lock();
         let stage = policy.retention.stages()[level];
         let begin = self.mark(id, level);

@@ -30,7 +30,9 @@ pub enum PointsError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// Cuts cannot keep up or keep failing; try again later.
-    #[error("{held} points wait in memory to be written to the store; the limit is {limit} (4 x store.head_points)")]
+    #[error(
+        "{held} points wait in memory to be written to the store; the limit is {limit} (4 x store.head_points)"
+    )]
     Full {
         /// Points held.
         held: usize,
@@ -182,7 +184,12 @@ impl Points {
         let mut created = self.created.lock();
         for &(id, policy, name) in metrics {
             memory.live.add_metric(id, policy, Span::EMPTY);
-            created.push(MetricRecord { id, name: name.to_owned(), policies: vec![policy], span: Span::EMPTY });
+            created.push(MetricRecord {
+                id,
+                name: name.to_owned(),
+                policies: vec![policy],
+                span: Span::EMPTY,
+            });
         }
         Ok(())
     }
@@ -233,7 +240,11 @@ impl Points {
 
     /// Sorts points by where they go; those too old for every stage are left out.
     #[allow(clippy::type_complexity, reason = "two lists of the same two things")]
-    fn place(&self, points: &[(MetricId, Point)], now: u32) -> (Vec<(MetricId, Point)>, Vec<(MetricId, Direct)>) {
+    fn place(
+        &self,
+        points: &[(MetricId, Point)],
+        now: u32,
+    ) -> (Vec<(MetricId, Point)>, Vec<(MetricId, Direct)>) {
         let memory = self.memory.lock();
         let mut raw = Vec::with_capacity(points.len());
         let mut direct = Vec::new();
@@ -337,7 +348,13 @@ impl Points {
             let Some(policy) = self.policies.get(policy_id) else { continue };
             if let Some((level, range)) = stage_and_range(&policy, from, until, now) {
                 for batch in members.chunks(READ_BATCH) {
-                    jobs.push(Job { policy_id, policy: Arc::clone(&policy), level, range, batch: batch.to_vec() });
+                    jobs.push(Job {
+                        policy_id,
+                        policy: Arc::clone(&policy),
+                        level,
+                        range,
+                        batch: batch.to_vec(),
+                    });
                 }
             }
         }
@@ -348,7 +365,12 @@ impl Points {
         Ok(result)
     }
 
-    fn run_jobs(&self, ids: &[MetricId], jobs: &[Job], cancel: &Cancel) -> Result<Vec<(usize, Series)>, PointsError> {
+    fn run_jobs(
+        &self,
+        ids: &[MetricId],
+        jobs: &[Job],
+        cancel: &Cancel,
+    ) -> Result<Vec<(usize, Series)>, PointsError> {
         let run = |jobs: &[Job]| -> Result<Vec<(usize, Series)>, PointsError> {
             let mut done = Vec::new();
             for job in jobs {
@@ -379,7 +401,8 @@ impl Points {
         let bounds = (job.range.start, job.range.end());
         let view = View::open(self, (job.policy_id, Arc::clone(&job.policy)), metrics, bounds);
         let windows = view.read(job.level, job.range)?;
-        let finish = |window: Window| Series { range: window.range, values: finish(window, &job.policy, job.level) };
+        let finish =
+            |window: Window| Series { range: window.range, values: finish(window, &job.policy, job.level) };
         Ok(job.batch.iter().copied().zip(windows.into_iter().map(finish)).collect())
     }
 

@@ -71,9 +71,21 @@ impl<'a> View<'a> {
     }
 
     /// Looks at what metrics left behind in the store when they went over to another policy.
-    pub(super) fn open_former(points: &'a Points, (policy_id, policy): (PolicyId, Arc<Policy>), metrics: Vec<MetricId>) -> Self {
+    pub(super) fn open_former(
+        points: &'a Points,
+        (policy_id, policy): (PolicyId, Arc<Policy>),
+        metrics: Vec<MetricId>,
+    ) -> Self {
         let memory = metrics.iter().map(|_| InMemory::default()).collect();
-        Self { points, snapshot: points.store().snapshot(), policy_id, policy, metrics, memory, current: false }
+        Self {
+            points,
+            snapshot: points.store().snapshot(),
+            policy_id,
+            policy,
+            metrics,
+            memory,
+            current: false,
+        }
     }
 
     /// The stage at `level` for all metrics of the view.
@@ -137,11 +149,18 @@ impl<'a> View<'a> {
         }
         for (group, earlier) in [(plain, earlier), (joined, false)] {
             let members: Vec<usize> = group.iter().map(|&(_, i)| i).collect();
-            let finer = if members.is_empty() { Vec::new() } else { self.read_some(level - 1, finer_range, &members, earlier)? };
+            let finer = if members.is_empty() {
+                Vec::new()
+            } else {
+                self.read_some(level - 1, finer_range, &members, earlier)?
+            };
             for (&(at, _), finer) in group.iter().zip(finer) {
                 let coarse = finer.aggregate(fresh, self.policy.aggregator);
                 for slot in 0..fresh.len {
-                    let merged = self.policy.aggregator.merge(windows[at].partial(offset + slot), coarse.partial(slot));
+                    let merged = self
+                        .policy
+                        .aggregator
+                        .merge(windows[at].partial(offset + slot), coarse.partial(slot));
                     windows[at].set(offset + slot, merged);
                 }
             }
@@ -150,7 +169,13 @@ impl<'a> View<'a> {
     }
 
     /// Slots before the mark that a point in memory falls into are aggregated again.
-    fn redo_touched(&self, level: usize, i: usize, window: &mut Window, earlier: bool) -> Result<(), StoreError> {
+    fn redo_touched(
+        &self,
+        level: usize,
+        i: usize,
+        window: &mut Window,
+        earlier: bool,
+    ) -> Result<(), StoreError> {
         let memory = &self.memory[i];
         let mark = self.mark(level);
         let finer_direct = memory.direct.iter().filter(|d| d.level < level).map(|d| d.point);
@@ -160,7 +185,8 @@ impl<'a> View<'a> {
         slots.dedup();
         for run in slots.chunk_by(|a, b| a + 1 == *b) {
             let Some(&first) = run.first() else { continue };
-            let range = SlotRange { start: window.range.time(first), len: run.len(), step: window.range.step };
+            let range =
+                SlotRange { start: window.range.time(first), len: run.len(), step: window.range.step };
             let finer = self.read_some(level - 1, self.finer(level, range), &[i], earlier)?;
             let Some(finer) = finer.first() else { continue };
             let coarse = finer.aggregate(range, self.policy.aggregator);
@@ -210,7 +236,13 @@ impl<'a> View<'a> {
         Ok(())
     }
 
-    fn fill_from(&self, policy: &Policy, level: usize, id: MetricId, window: &mut Window) -> Result<(), StoreError> {
+    fn fill_from(
+        &self,
+        policy: &Policy,
+        level: usize,
+        id: MetricId,
+        window: &mut Window,
+    ) -> Result<(), StoreError> {
         let stage = policy.retention.stages()[level];
         let (own, other) = (window.range.step, stage.step_secs);
         if !own.is_multiple_of(other) && !other.is_multiple_of(own) {
@@ -245,7 +277,10 @@ fn finished(window: &Window, policy: &Policy, slots: u32) -> Window {
     let mut values = window.values.clone();
     if !window.counts.is_empty() {
         for (at, value) in values.iter_mut().enumerate() {
-            *value = policy.aggregator.finish(window.partial(at), slots, policy.x_files_factor).unwrap_or(f64::NAN);
+            *value = policy
+                .aggregator
+                .finish(window.partial(at), slots, policy.x_files_factor)
+                .unwrap_or(f64::NAN);
         }
     }
     Window { range: window.range, values, counts: Vec::new() }
@@ -258,7 +293,11 @@ fn fill_empty(window: &mut Window, found: &Window, method: Aggregator) {
         if window.values[at].is_nan() && partial.count() > 0 {
             // A raw slot has no count to divide by later, so an average is finished here.
             let raw = window.counts.is_empty();
-            let value = if raw { method.finish(partial, partial.count(), 0.0).unwrap_or(f64::NAN) } else { partial.value };
+            let value = if raw {
+                method.finish(partial, partial.count(), 0.0).unwrap_or(f64::NAN)
+            } else {
+                partial.value
+            };
             window.set(at, Partial { value, count: partial.count() | Partial::DIRECT });
         }
     }
