@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use super::*;
 
 const SUBSYSTEMS: [&str; 20] = [
-    "cpu", "mem", "disk", "net", "nginx", "mysql", "redis", "kafka", "jvm", "gc", "tcp", "udp", "swap", "fs", "proc",
-    "users", "ntp", "dns", "http", "app",
+    "cpu", "mem", "disk", "net", "nginx", "mysql", "redis", "kafka", "jvm", "gc", "tcp", "udp", "swap", "fs",
+    "proc", "users", "ntp", "dns", "http", "app",
 ];
 const METRICS: [&str; 10] =
     ["load1", "load5", "load15", "idle", "user", "system", "iowait", "steal", "count", "errors"];
@@ -79,7 +79,8 @@ fn a_million_names() {
     println!("insert shuffled: {:.0} k/s", names.len() as f64 / took.as_secs_f64() / 1e3);
 
     let mut out = Vec::with_capacity(names.len());
-    for (label, order) in [("shuffled", &shuffled), ("in order", &names.iter().map(String::as_str).collect())] {
+    for (label, order) in [("shuffled", &shuffled), ("in order", &names.iter().map(String::as_str).collect())]
+    {
         let took = median(5, || {
             out.clear();
             for batch in order.chunks(1000) {

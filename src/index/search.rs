@@ -171,7 +171,13 @@ impl<'g> Search<'g> {
     }
 
     /// Looks at up to `budget` children of the innermost directory, from position `from` on. Gives how many it were.
-    fn scan(&mut self, tree: &Tree, accept: Accept<'_>, from: usize, budget: usize) -> Result<usize, FindError> {
+    fn scan(
+        &mut self,
+        tree: &Tree,
+        accept: Accept<'_>,
+        from: usize,
+        budget: usize,
+    ) -> Result<usize, FindError> {
         let (Some(frame), Some(plan)) = (self.frames.last(), self.plan.as_mut()) else { return Ok(0) };
         let (dir, states) = (frame.dir, frame.states);
         let children = tree.dir(dir).children();

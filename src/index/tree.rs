@@ -297,7 +297,10 @@ mod tests {
     fn a_metric_becomes_a_directory_too_and_stays_a_metric() {
         let tree = tree(&["a.b", "a.b.c", "x.y", "x"]);
         for (path, metric, dir) in [("a", None, true), ("a.b", Some(0), true), ("a.b.c", Some(1), false)] {
-            assert_eq!((node(&tree, path).metric, node(&tree, path).dir.is_some()), (metric.map(MetricId), dir));
+            assert_eq!(
+                (node(&tree, path).metric, node(&tree, path).dir.is_some()),
+                (metric.map(MetricId), dir)
+            );
         }
         assert_eq!((node(&tree, "x").metric, node(&tree, "x").dir.is_some()), (Some(MetricId(3)), true));
     }

@@ -146,6 +146,19 @@ impl Points {
         recorded[record.id.index()] = record.span.last;
     }
 
+    /// Takes a policy from the old log.
+    pub fn replay_policy(&self, id: PolicyId, policy: Policy, now: u32) {
+        if self.policies.get(id).is_none() {
+            self.restore_policy(id, policy.clone(), now);
+            self.new_policies.lock().push((id, policy));
+        }
+    }
+
+    /// Remembers that the catalogue does not have a metric of the old log yet.
+    pub fn replay_created(&self, record: MetricRecord) {
+        self.created.lock().push(record);
+    }
+
     /// Takes points from the old log.
     pub fn replay(&self, points: &[(MetricId, Point)], now: u32) {
         let mut memory = self.memory.lock();
@@ -363,6 +376,22 @@ impl Points {
             result[i] = Some(series);
         }
         Ok(result)
+    }
+
+    /// How many values [`Points::fetch`] would give, without reading any.
+    pub fn estimate(&self, ids: &[MetricId], from: i64, until: i64, now: i64) -> usize {
+        let memory = self.memory.lock();
+        let mut by_policy: HashMap<PolicyId, usize> = HashMap::new();
+        for &id in ids {
+            if let Some(state) = memory.live.state(id) {
+                *by_policy.entry(state.policy).or_default() += 1;
+            }
+        }
+        let slots = |policy| {
+            let policy: Arc<Policy> = self.policies.get(policy)?;
+            stage_and_range(&policy, from, until, now).map(|(_, range)| range.len)
+        };
+        by_policy.into_iter().map(|(policy, n)| n * slots(policy).unwrap_or(0)).sum()
     }
 
     fn run_jobs(
