@@ -17,7 +17,7 @@ pub(super) fn write(values: &[f64], out: &mut Vec<u8>) {
     writer.finish();
 }
 
-/// How many bytes [`write`] appends.
+/// How many bytes [`write()`] appends.
 pub(super) fn len(values: &[f64]) -> usize {
     let mut bits = 0;
     each_field(values, |_, count| bits += count as usize);
