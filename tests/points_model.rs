@@ -58,7 +58,7 @@ impl Engine {
         }
         store.metrics.load(&mut |m| points.restore_metric(&m)).unwrap();
         let found = replay(&store.log_dir, floor, |record| match record {
-            Record::Points(batch) => points.replay(&batch, now),
+            Record::Points { accepted, points: batch } => points.replay(&batch, accepted),
             Record::Policies(policies) => {
                 policies.into_iter().for_each(|(id, p)| points.replay_policy(id, p, now))
             }

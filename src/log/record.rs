@@ -18,8 +18,13 @@ const POINT_BYTES: usize = 16;
 /// One decoded record.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Record {
-    /// Points that were accepted, in order.
-    Points(Vec<(MetricId, Point)>),
+    /// Points that were accepted, in order, and the clock when they were: it decided which stage took them.
+    Points {
+        /// Seconds since the epoch.
+        accepted: u32,
+        /// The points.
+        points: Vec<(MetricId, Point)>,
+    },
     /// Metrics seen for the first time.
     Metrics(Vec<(MetricId, PolicyId, String)>),
     /// Policies used for the first time.
@@ -29,9 +34,10 @@ pub enum Record {
 }
 
 /// Appends a frame of points.
-pub fn encode_points(points: &[(MetricId, Point)], out: &mut Vec<u8>) {
-    out.reserve(FRAME_HEADER + 1 + points.len() * POINT_BYTES);
+pub fn encode_points(points: &[(MetricId, Point)], accepted: u32, out: &mut Vec<u8>) {
+    out.reserve(FRAME_HEADER + 5 + points.len() * POINT_BYTES);
     frame(POINTS, out, |out| {
+        out.extend_from_slice(&accepted.to_le_bytes());
         for (id, point) in points {
             let mut bytes = [0u8; POINT_BYTES];
             bytes[..4].copy_from_slice(&id.0.to_le_bytes());
@@ -97,7 +103,7 @@ pub(super) fn decode(content: &[u8]) -> Result<Record, String> {
     let (&kind, payload) = content.split_first().ok_or("an empty record")?;
     let mut reader = Reader(payload);
     match kind {
-        POINTS => decode_points(payload),
+        POINTS => decode_points(reader.u32()?, reader.0),
         METRICS => {
             reader.all(|r| Ok((MetricId(r.u32()?), PolicyId(r.u32()?), r.text()?))).map(Record::Metrics)
         }
@@ -107,7 +113,7 @@ pub(super) fn decode(content: &[u8]) -> Result<Record, String> {
     }
 }
 
-fn decode_points(payload: &[u8]) -> Result<Record, String> {
+fn decode_points(accepted: u32, payload: &[u8]) -> Result<Record, String> {
     let (points, rest) = payload.as_chunks::<POINT_BYTES>();
     if !rest.is_empty() {
         return Err(format!("{} bytes after the last point", rest.len()));
@@ -117,7 +123,7 @@ fn decode_points(payload: &[u8]) -> Result<Record, String> {
         let value = f64::from_bits(u64::from(word(8)) | u64::from(word(12)) << 32);
         (MetricId(word(0)), Point { timestamp: word(4), value })
     };
-    Ok(Record::Points(points.iter().map(point).collect()))
+    Ok(Record::Points { accepted, points: points.iter().map(point).collect() })
 }
 
 struct Reader<'a>(&'a [u8]);
@@ -162,8 +168,8 @@ mod tests {
             (MetricId(7), Point { timestamp: 60, value: -0.5 }),
             (MetricId(u32::MAX), Point { timestamp: u32::MAX, value: f64::INFINITY }),
         ];
-        encode_points(&points, &mut out);
-        assert_eq!(decode(content(&out)), Ok(Record::Points(points)));
+        encode_points(&points, 99, &mut out);
+        assert_eq!(decode(content(&out)), Ok(Record::Points { accepted: 99, points }));
 
         out.clear();
         encode_metrics([(MetricId(1), PolicyId(2), "a.b"), (MetricId(2), PolicyId(2), "ü")], &mut out);

@@ -133,14 +133,14 @@ mod tests {
 
     fn frame(value: f64) -> Vec<u8> {
         let mut out = Vec::new();
-        encode_points(&[(MetricId(1), Point { timestamp: 1, value })], &mut out);
+        encode_points(&[(MetricId(1), Point { timestamp: 1, value })], 1, &mut out);
         out
     }
 
     fn values(dir: &Path, floor: u64) -> (Vec<f64>, usize) {
         let mut values = Vec::new();
         let result = replay(dir, floor, |record| {
-            if let Record::Points(points) = record {
+            if let Record::Points { points, .. } = record {
                 values.extend(points.iter().map(|(_, p)| p.value));
             }
         });

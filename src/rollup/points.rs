@@ -159,13 +159,13 @@ impl Points {
         self.created.lock().push(record);
     }
 
-    /// Takes points from the old log.
-    pub fn replay(&self, points: &[(MetricId, Point)], now: u32) {
+    /// Takes points from the old log, as they were accepted then.
+    pub fn replay(&self, points: &[(MetricId, Point)], accepted: u32) {
         let mut memory = self.memory.lock();
         for &(id, point) in points {
             let Some(state) = memory.live.state(id) else { continue };
             let Some(policy) = self.policies.get(state.policy) else { continue };
-            match placed(&policy, point.timestamp, now) {
+            match placed(&policy, point.timestamp, accepted) {
                 Some(0) => memory.live.push(id, point),
                 Some(level) => memory.live.push_direct(id, Direct { level, point }),
                 None => {}
@@ -225,7 +225,7 @@ impl Points {
             &kept
         };
         let mut frame = Vec::new();
-        encode_points(accepted, &mut frame);
+        encode_points(accepted, now, &mut frame);
         if accepted.is_empty() {
             return Ok(appended);
         }

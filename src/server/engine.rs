@@ -131,7 +131,7 @@ fn replay(
     let now = now();
     let mut next = next;
     let found = crate::log::replay(&store.log_dir, floor, |record| match record {
-        Record::Points(batch) => points.replay(&batch, now),
+        Record::Points { accepted, points: batch } => points.replay(&batch, accepted),
         Record::Policies(policies) => {
             for (id, policy) in policies {
                 points.replay_policy(id, policy, now);
