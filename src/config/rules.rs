@@ -4,6 +4,9 @@ use regex::Regex;
 
 use crate::model::{Aggregator, Policy, Retention};
 
+/// What carbon's database does when no aggregation rule matches, or one leaves a part out.
+pub(super) const DEFAULT_AGGREGATION: (Aggregator, f64) = (Aggregator::Average, 0.5);
+
 /// One rule: names that match get this.
 #[derive(Clone, Debug)]
 pub struct Rule<T> {
@@ -48,11 +51,7 @@ impl Rules {
         let aggregation_rule = self.aggregation.iter().find(|r| r.pattern.is_match(name));
         let retention = retention_rule.map_or(&self.default_retention, |r| &r.gives).clone();
         let (aggregator, x_files_factor) = aggregation_rule.map_or(self.default_aggregation, |r| r.gives);
-        Matched {
-            policy: Policy { retention, aggregator, x_files_factor },
-            retention_rule,
-            aggregation_rule,
-        }
+        Matched { policy: Policy { retention, aggregator, x_files_factor }, retention_rule, aggregation_rule }
     }
 }
 
@@ -63,7 +62,7 @@ impl Default for Rules {
             aggregation: Vec::new(),
             default_retention: Retention::new(vec![(10, 8640), (60, 43_200), (3600, 17_520)])
                 .expect("the built-in retention is valid"),
-            default_aggregation: (Aggregator::Average, 0.5),
+            default_aggregation: DEFAULT_AGGREGATION,
         }
     }
 }
