@@ -42,3 +42,5 @@ pub mod render;
 pub mod http;
 
 pub mod telemetry;
+
+pub mod cli;

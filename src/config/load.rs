@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::kinds::StoreChoice;
+use super::kinds::{MaybePath, StoreChoice};
 use super::raw::{self, Raw};
 use super::resolved::{Cassandra, Config, Ingest, Listen, Query, Store, StoreKind, Tls};
 use super::rules::{DEFAULT_AGGREGATION, Rules};
@@ -38,7 +38,7 @@ impl Loaded {
         refuse_missing_store(&raw, &settings)?;
         refuse_shared_address(&raw, &settings)?;
         let mut warnings = Vec::new();
-        let rules = rules(&raw.retention, &settings, &mut warnings)?;
+        let rules = rules(&raw.retention, &mut settings, &mut warnings)?;
         Ok(Self { config: resolve(raw, rules), settings, file: sources.file.clone(), warnings })
     }
 }
@@ -84,18 +84,15 @@ fn refuse_shared_address(raw: &Raw, settings: &Settings) -> Result<(), ConfigErr
 /// Inline rules come first: they are nearer to the reader, and a way to overrule a file that is shared with carbon.
 fn rules(
     raw: &raw::RetentionKeys,
-    settings: &Settings,
+    settings: &mut Settings,
     warnings: &mut Vec<String>,
 ) -> Result<Rules, ConfigError> {
     let mut retention = settings.rules.retention.clone();
-    if let Some((path, text)) = carbon_file(raw.schemas.0.as_deref(), &settings.origin("retention.schemas"))?
-    {
+    if let Some((path, text)) = carbon_file("retention.schemas", &raw.schemas, settings)? {
         retention.extend(storage_schemas::read(&path, &text, warnings)?);
     }
     let mut aggregation = settings.rules.aggregation.clone();
-    if let Some((path, text)) =
-        carbon_file(raw.aggregation.0.as_deref(), &settings.origin("retention.aggregation"))?
-    {
+    if let Some((path, text)) = carbon_file("retention.aggregation", &raw.aggregation, settings)? {
         aggregation.extend(storage_aggregation::read(&path, &text, warnings)?);
     }
     Ok(Rules {
@@ -107,13 +104,18 @@ fn rules(
 }
 
 /// The text of a rule file. Only one that nobody named may be missing.
-fn carbon_file(path: Option<&Path>, origin: &Origin) -> Result<Option<(Arc<Path>, String)>, ConfigError> {
-    let Some(path) = path else { return Ok(None) };
+fn carbon_file(
+    key: &str,
+    path: &MaybePath,
+    settings: &mut Settings,
+) -> Result<Option<(Arc<Path>, String)>, ConfigError> {
+    let Some(path) = path.0.as_deref() else { return Ok(None) };
     match read_file(path) {
         Ok(text) => Ok(Some((Arc::from(path), text))),
         Err(ConfigError::Read { source, .. })
-            if *origin == Origin::Default && source.kind() == io::ErrorKind::NotFound =>
+            if settings.origin(key) == Origin::Default && source.kind() == io::ErrorKind::NotFound =>
         {
+            settings.mark_absent(key, path);
             Ok(None)
         }
         Err(error) => Err(error),

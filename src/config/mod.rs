@@ -31,6 +31,8 @@ pub use error::ConfigError;
 pub use keys::{KEYS, Key};
 pub use load::Loaded;
 pub use origin::Origin;
+#[cfg(test)]
+pub(crate) use reference::assert_current;
 pub use reference::{example_file, markdown};
 pub use resolved::{Cassandra, CassandraIndex, Config, Ingest, Listen, Query, Store, StoreKind, Tls};
 pub use rules::{Matched, Rule, Rules};

@@ -1,7 +1,7 @@
 //! Where a value was written: the answer to "who set this?".
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Where a value comes from.
@@ -9,6 +9,8 @@ use std::sync::Arc;
 pub enum Origin {
     /// Nobody set it.
     Default,
+    /// Nobody set it, and the file it would name by default is not there: none is read.
+    Absent(PathBuf),
     /// A place in a file.
     File {
         /// The file, as it was named.
@@ -43,7 +45,7 @@ impl Origin {
         match self {
             Origin::File { column: Some(column), .. } => format!("{self}:{column}"),
             Origin::Env(_) => format!("environment variable {self}"),
-            Origin::File { .. } | Origin::Default | Origin::Flag => self.to_string(),
+            Origin::File { .. } | Origin::Default | Origin::Absent(_) | Origin::Flag => self.to_string(),
         }
     }
 }
@@ -53,6 +55,7 @@ impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Origin::Default => f.write_str("default"),
+            Origin::Absent(path) => write!(f, "default; there is no {}", path.display()),
             Origin::File { path, line, .. } => write!(f, "{}:{line}", path.display()),
             Origin::Env(name) => f.write_str(name),
             Origin::Flag => f.write_str("--set"),

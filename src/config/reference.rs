@@ -113,24 +113,21 @@ fn keys_of(section: &Section) -> impl Iterator<Item = &'static Key> {
     KEYS.iter().filter(move |key| key.section == name)
 }
 
+/// Compares a generated file with the one in the repository, or writes it when `UPDATE_DOCS=1`.
+#[cfg(test)]
+pub(crate) fn assert_current(path: &str, generated: &str) {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+    if std::env::var_os("UPDATE_DOCS").is_some_and(|v| v == "1") {
+        std::fs::write(&path, generated).expect("docs/ can be written");
+    }
+    let present = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(present == generated, "{} is out of date: run UPDATE_DOCS=1 cargo test --lib", path.display());
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::config::{Loaded, Sources};
-
-    /// Compares a generated file with the one in the repository, or writes it when `UPDATE_DOCS=1`.
-    fn assert_current(path: &str, generated: &str) {
-        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
-        if std::env::var_os("UPDATE_DOCS").is_some_and(|v| v == "1") {
-            std::fs::write(&path, generated).unwrap();
-        }
-        let present = std::fs::read_to_string(&path).unwrap_or_default();
-        assert!(
-            present == generated,
-            "{} is out of date: run UPDATE_DOCS=1 cargo test --lib",
-            path.display()
-        );
-    }
 
     #[test]
     fn the_configuration_reference_is_current() {

@@ -111,6 +111,14 @@ impl Settings {
         }
     }
 
+    /// The file a key names by default is not there.
+    pub(super) fn mark_absent(&mut self, key: &str, path: &Path) {
+        if let Some(setting) = keys::position(key).and_then(|at| self.list.get_mut(at)) {
+            setting.value = Value::String(String::new());
+            setting.origin = Origin::Absent(path.to_owned());
+        }
+    }
+
     /// The values as typed sections.
     pub(super) fn to_raw(&self) -> Raw {
         let mut sections = toml::Table::new();

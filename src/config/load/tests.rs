@@ -202,7 +202,11 @@ x_files_factor = 0
 
 #[test]
 fn only_rule_files_that_are_named_must_exist() {
-    assert!(Setup::file("").load().config.rules.retention.is_empty());
+    let loaded = Setup::file("").load();
+    assert!(loaded.config.rules.retention.is_empty());
+    let schemas = loaded.settings.get("retention.schemas").unwrap();
+    assert_eq!(schemas.value.as_str(), Some(""));
+    assert!(schemas.origin.to_string().starts_with("default; there is no "), "{}", schemas.origin);
     let text = Setup::file("[retention]\nschemas = 'mine.conf'\n").error();
     assert!(text.starts_with("cannot read mine.conf: No such file"), "{text}");
     let text = Setup::file("").set("retention.aggregation=/nonexistent/agg.conf").error();
