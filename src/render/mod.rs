@@ -1,3 +1,5 @@
 //! Step 8: targets become series.
 
+pub mod interval;
+pub mod number;
 pub mod source;
