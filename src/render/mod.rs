@@ -3,3 +3,4 @@
 pub mod interval;
 pub mod number;
 pub mod source;
+pub mod time;
