@@ -2,5 +2,6 @@
 
 pub mod interval;
 pub mod number;
+pub mod output;
 pub mod source;
 pub mod time;
