@@ -4,6 +4,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
 use super::{FindFailure, reply};
+use crate::render::error::RenderError;
 use crate::telemetry::Counter;
 
 /// Why a request gets no answer. The text is the whole body, for a person to read.
@@ -12,9 +13,9 @@ pub(super) enum Failure {
     /// A parameter is missing or wrong. Graphite's wording, which scripts look for.
     #[error("Invalid parameters ({0})")]
     Invalid(String),
-    /// The request is fine, but asks for something that is not offered.
+    /// Wrong in another way; the text says it all.
     #[error("{0}")]
-    Unavailable(String),
+    Refused(String),
     /// The body is a form of another kind.
     #[error(
         "a body of type `{0}` is not read here; send the parameters as application/x-www-form-urlencoded or in the query string"
@@ -62,7 +63,7 @@ impl Failure {
 
     fn status(&self) -> StatusCode {
         match self {
-            Failure::Invalid(_) | Failure::Unavailable(_) | Failure::BrokenBody(_) => StatusCode::BAD_REQUEST,
+            Failure::Invalid(_) | Failure::Refused(_) | Failure::BrokenBody(_) => StatusCode::BAD_REQUEST,
             Failure::MediaType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Failure::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Failure::Limit(_) => StatusCode::UNPROCESSABLE_ENTITY,
@@ -94,6 +95,18 @@ impl From<FindFailure> for Failure {
             FindFailure::Deadline => Failure::Deadline("query.find_timeout"),
             FindFailure::Abandoned => Failure::Abandoned,
             FindFailure::Store(text) => Failure::Store(text),
+        }
+    }
+}
+
+impl From<RenderError> for Failure {
+    fn from(error: RenderError) -> Self {
+        match error {
+            RenderError::Limit(text) => Failure::Limit(text),
+            RenderError::Deadline => Failure::Deadline("query.render_timeout"),
+            RenderError::Abandoned => Failure::Abandoned,
+            RenderError::Store(text) => Failure::Store(text),
+            wrong => Failure::Refused(wrong.to_string()),
         }
     }
 }

@@ -9,8 +9,8 @@ use serde::Serialize;
 
 use super::call::Call;
 use super::error::Failure;
-use super::find::to_json;
-use super::{Api, Backend, reply};
+use super::find::{listed, to_json};
+use super::{Api, Backend};
 use crate::model::Cancel;
 
 #[derive(Serialize)]
@@ -23,17 +23,15 @@ pub(super) async fn handle(State(api): State<Arc<Api>>, call: Call) -> Result<Re
     let queries: Vec<String> = call.params.all("query").into_iter().map(str::to_owned).collect();
     let leaves_only = call.params.switch("leavesOnly")?;
     let grouped = call.params.switch("groupByExpr")?;
-    let backend = Arc::clone(&api.backend);
-    let work = move |cancel: &Cancel| {
-        let found = expand(&*backend, queries, leaves_only, cancel)?;
+    let work = move |backend: &dyn Backend, cancel: &Cancel| {
+        let found = expand(backend, queries, leaves_only, cancel)?;
         Ok(if grouped {
             to_json(&Expansion { results: found })
         } else {
             to_json(&Expansion { results: found.into_values().flatten().collect::<BTreeSet<_>>() })
         })
     };
-    let answer = api.workers.run(api.config.find_timeout, work).await;
-    reply::listing(&call, answer.inspect_err(|failure| failure.count_limit(&api.telemetry.find_limited))?)
+    listed(&api, &call, work).await
 }
 
 fn expand(

@@ -4,12 +4,14 @@ use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use axum::extract::State;
+use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Serialize;
 
 use super::call::Call;
 use super::clock::Clock;
 use super::error::Failure;
+use super::reply::Wrapping;
 use super::{Api, Backend, Node, reply};
 use crate::model::Cancel;
 
@@ -35,9 +37,23 @@ struct Ask {
 /// `GET|POST /metrics/find`
 pub(super) async fn handle(State(api): State<Arc<Api>>, call: Call) -> Result<Response, Failure> {
     let ask = Ask::read(&call, &api)?;
+    listed(&api, &call, move |backend, cancel| ask.answer(backend, cancel)).await
+}
+
+/// Runs a find of some kind and answers with the JSON it makes.
+pub(super) async fn listed<F>(api: &Api, call: &Call, work: F) -> Result<Response, Failure>
+where
+    F: FnOnce(&dyn Backend, &Cancel) -> Result<Vec<u8>, Failure> + Send + 'static,
+{
+    let wrapping = Wrapping::listing(call)?;
+    let content_type = wrapping.content_type();
     let backend = Arc::clone(&api.backend);
-    let answer = api.workers.run(api.config.find_timeout, move |cancel| ask.answer(&*backend, cancel)).await;
-    reply::listing(&call, answer.inspect_err(|failure| failure.count_limit(&api.telemetry.find_limited))?)
+    let work = move |cancel: &Cancel| work(&*backend, cancel).map(|json| wrapping.apply(json));
+    let answer = api.workers.run(api.config.find_timeout, work).await;
+    let json = answer.inspect_err(|failure| failure.count_limit(&api.telemetry.find_limited))?;
+    let mut response = reply::body(StatusCode::OK, content_type, json);
+    reply::never_cached(&mut response);
+    Ok(response)
 }
 
 impl Ask {
@@ -82,7 +98,7 @@ fn format_of(name: &str) -> Result<Format, Failure> {
         "json" => Format::Json,
         "nodelist" => Format::NodeList,
         _ => {
-            return Err(Failure::Unavailable(format!(
+            return Err(Failure::Refused(format!(
                 "Invalid value for 'format' parameter: `{name}`; use treejson, completer, json or nodelist"
             )));
         }

@@ -16,6 +16,7 @@ use tokio::task::{JoinHandle, spawn_blocking};
 use super::call::Call;
 use super::error::Failure;
 use super::find::to_json;
+use super::reply::Wrapping;
 use super::{Api, Backend, reply};
 
 /// Names per piece: some hundred kilobytes, and about a millisecond of work.
@@ -23,14 +24,13 @@ const PIECE_NAMES: usize = 4096;
 
 /// `GET|POST /metrics/index.json`
 pub(super) async fn handle(State(api): State<Arc<Api>>, call: Call) -> Result<Response, Failure> {
-    let callback = reply::jsonp(&call.params)?.map(str::to_owned);
-    let content_type = reply::listing_type(&call, callback.is_some());
-    let (opening, closing) = match callback {
+    let wrapping = Wrapping::listing(&call)?;
+    let content_type = wrapping.content_type();
+    let (opening, closing) = match &wrapping.callback {
         Some(callback) => (format!("{callback}(["), "])"),
         None => ("[".to_owned(), "]"),
     };
-    let listing =
-        Listing { backend: Arc::clone(&api.backend), ascii: call.ascii, opening, closing, after: None };
+    let listing = Listing { backend: Arc::clone(&api.backend), wrapping, opening, closing, after: None };
     let mut response = reply::body(StatusCode::OK, content_type, Body::new(Stream::Piece(listing.next())));
     reply::never_cached(&mut response);
     Ok(response)
@@ -39,7 +39,7 @@ pub(super) async fn handle(State(api): State<Arc<Api>>, call: Call) -> Result<Re
 /// What is still to be listed.
 struct Listing {
     backend: Arc<dyn Backend>,
-    ascii: bool,
+    wrapping: Wrapping,
     /// Stands before the first name.
     opening: String,
     closing: &'static str,
@@ -56,8 +56,7 @@ impl Listing {
             if self.after.is_some() && !names.is_empty() {
                 piece.push(b',');
             }
-            let json = to_json(&names);
-            let json = if self.ascii { reply::ascii_only(json) } else { json };
+            let json = self.wrapping.escape(to_json(&names));
             // Without its brackets: the pieces together make one array.
             piece.extend_from_slice(json.get(1..json.len() - 1).unwrap_or_default());
             if last {

@@ -21,31 +21,6 @@ pub(super) fn text(status: StatusCode, text: impl Into<Body>) -> Response {
     body(status, "text/plain; charset=utf-8", text)
 }
 
-/// The answer of find and expand: never cached, ASCII unless the client takes more than `application/json`.
-pub(super) fn listing(call: &Call, json: Vec<u8>) -> Result<Response, Failure> {
-    let json = if call.ascii { ascii_only(json) } else { json };
-    let (json, wrapped) = wrap(&call.params, json)?;
-    let mut response = body(StatusCode::OK, listing_type(call, wrapped), json);
-    never_cached(&mut response);
-    Ok(response)
-}
-
-/// The content type of a listing.
-pub(super) fn listing_type(call: &Call, wrapped: bool) -> &'static str {
-    match (wrapped, call.ascii) {
-        (false, true) => "application/json",
-        (false, false) => "application/json;charset=utf-8",
-        (true, true) => "text/javascript",
-        (true, false) => "text/javascript;charset=utf-8",
-    }
-}
-
-/// A JSON document as it is.
-pub(super) fn json(params: &Params, status: StatusCode, json: Vec<u8>) -> Result<Response, Failure> {
-    let (json, wrapped) = wrap(params, json)?;
-    Ok(body(status, if wrapped { "text/javascript" } else { "application/json" }, json))
-}
-
 /// Tells every cache on the way to keep out.
 pub(super) fn never_cached(response: &mut Response) {
     let headers = response.headers_mut();
@@ -53,20 +28,55 @@ pub(super) fn never_cached(response: &mut Response) {
     headers.insert(header::PRAGMA, HeaderValue::from_static("no-cache"));
 }
 
-/// Applies `pretty` and `jsonp`; tells whether the second was asked for.
-fn wrap(params: &Params, json: Vec<u8>) -> Result<(Vec<u8>, bool), Failure> {
-    let json = if params.get("pretty").is_some_and(|p| !p.is_empty()) { indent(&json) } else { json };
-    let Some(callback) = jsonp(params)? else { return Ok((json, false)) };
-    let mut out = Vec::with_capacity(json.len() + callback.len() + 2);
-    out.extend_from_slice(callback.as_bytes());
-    out.push(b'(');
-    out.extend_from_slice(&json);
-    out.push(b')');
-    Ok((out, true))
+/// How a JSON document is to be written. Read before the work begins, so that a bad callback costs nothing, and applied by
+/// whoever makes the document.
+#[derive(Debug)]
+pub(super) struct Wrapping {
+    /// The function of `jsonp`.
+    pub(super) callback: Option<String>,
+    pretty: bool,
+    /// What the `Accept` header says of characters beyond ASCII, for the endpoints that look at it.
+    ascii: Option<bool>,
+}
+
+impl Wrapping {
+    /// For documents in UTF-8.
+    pub(super) fn plain(params: &Params) -> Result<Self, Failure> {
+        let pretty = params.get("pretty").is_some_and(|p| !p.is_empty());
+        Ok(Self { callback: jsonp(params)?.map(str::to_owned), pretty, ascii: None })
+    }
+
+    /// For find, expand and their like: ASCII, unless the client takes more than `application/json`.
+    pub(super) fn listing(call: &Call) -> Result<Self, Failure> {
+        Ok(Self { ascii: Some(call.ascii), ..Self::plain(&call.params)? })
+    }
+
+    /// The document in its wrappings.
+    pub(super) fn apply(&self, json: Vec<u8>) -> Vec<u8> {
+        let json = self.escape(json);
+        let json = if self.pretty { indent(&json) } else { json };
+        let Some(callback) = &self.callback else { return json };
+        [callback.as_bytes(), b"(", &json, b")"].concat()
+    }
+
+    /// Replaces what is not ASCII if that is asked for.
+    pub(super) fn escape(&self, json: Vec<u8>) -> Vec<u8> {
+        if self.ascii == Some(true) { ascii_only(json) } else { json }
+    }
+
+    /// The type that goes with it.
+    pub(super) fn content_type(&self) -> &'static str {
+        match (self.callback.is_some(), self.ascii == Some(false)) {
+            (false, false) => "application/json",
+            (false, true) => "application/json;charset=utf-8",
+            (true, false) => "text/javascript",
+            (true, true) => "text/javascript;charset=utf-8",
+        }
+    }
 }
 
 /// The callback of `jsonp`. Anything but a JavaScript reference is refused: the browser would run it.
-pub(super) fn jsonp(params: &Params) -> Result<Option<&str>, Failure> {
+fn jsonp(params: &Params) -> Result<Option<&str>, Failure> {
     let Some(callback) = params.get("jsonp").filter(|callback| !callback.is_empty()) else { return Ok(None) };
     let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'$' | b'.' | b'[' | b']');
     if callback.len() <= 256 && callback.bytes().all(plain) {
@@ -76,7 +86,7 @@ pub(super) fn jsonp(params: &Params) -> Result<Option<&str>, Failure> {
 }
 
 /// Replaces all that is not ASCII by `\u` escapes. Such characters only stand inside of strings.
-pub(super) fn ascii_only(json: Vec<u8>) -> Vec<u8> {
+fn ascii_only(json: Vec<u8>) -> Vec<u8> {
     if json.is_ascii() {
         return json;
     }

@@ -7,7 +7,7 @@ use axum::handler::Handler;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{MethodRouter, get, post};
 
-use super::{Api, expand, find, index, info, trace};
+use super::{Api, expand, find, functions, index, info, render, trace};
 
 type Routes = Router<Arc<Api>>;
 

@@ -5,7 +5,7 @@
 mod fake;
 mod find;
 mod listing;
-//mod render;
+mod render;
 mod transport;
 
 use std::io::{Read, Write};

@@ -45,6 +45,10 @@ fn write_line(out: &mut Vec<u8>, line: &Line<'_>, skip_nulls: bool) {
         if skip_nulls && value.is_nan() {
             continue;
         }
+        // Without that choice graphite-web pairs values with stamps up to the stated end, and drops what is left over.
+        if !skip_nulls && stamp > line.end {
+            break;
+        }
         out.extend_from_slice(if out.len() > start { b",[" } else { b"[" });
         push_value(out, value);
         out.push(b',');
@@ -129,6 +133,13 @@ mod tests {
             r#"[{"target":"a\"b","tags":{"dc":"é","name":"a\"b"},"datapoints":[[1.5,60],[3.0,80]]}]"#
         );
         assert_eq!(text(&[], false), "[]");
+    }
+
+    #[test]
+    fn values_beyond_the_stated_end_have_no_stamp() {
+        let line = Line { end: 70, ..Line::new("a", &[], 60, 10, &[1.0, 2.0, 3.0]) };
+        assert!(text(&[line.clone()], false).ends_with("[[1.0,60],[2.0,70]]}]"));
+        assert!(text(&[line], true).ends_with("[[1.0,60],[2.0,70],[3.0,80]]}]"));
     }
 
     proptest! {

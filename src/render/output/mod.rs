@@ -3,16 +3,19 @@
 pub mod csv;
 pub mod json;
 pub mod raw;
+pub mod thin;
 
 use std::borrow::Cow;
+
+use super::series::Series;
 
 /// A series as an output format sees it.
 #[derive(Clone, Debug)]
 pub struct Line<'a> {
     /// Its name: the `target`.
     pub name: &'a str,
-    /// Its tags, sorted by name.
-    pub tags: Vec<(&'a str, &'a str)>,
+    /// Its tags.
+    pub tags: Vec<(String, String)>,
     /// Stamp of the first value.
     pub start: i64,
     /// End of the window as the series states it.
@@ -23,7 +26,25 @@ pub struct Line<'a> {
     pub values: Cow<'a, [f64]>,
 }
 
+impl<'a> From<&'a Series> for Line<'a> {
+    fn from(series: &'a Series) -> Self {
+        Self {
+            name: &series.name,
+            tags: series.tags.pairs(),
+            start: series.start,
+            end: series.end,
+            step: series.step,
+            values: Cow::Borrowed(&series.values),
+        }
+    }
+}
+
 impl<'a> Line<'a> {
+    /// All series as they are.
+    pub fn all(series: &'a [Series]) -> Vec<Self> {
+        series.iter().map(Self::from).collect()
+    }
+
     /// Values and their stamps.
     fn points(&self) -> impl Iterator<Item = (f64, i64)> {
         let (start, step) = (self.start, self.step);
@@ -31,8 +52,9 @@ impl<'a> Line<'a> {
     }
 
     #[cfg(test)]
-    fn new(name: &'a str, tags: &[(&'a str, &'a str)], start: i64, step: i64, values: &'a [f64]) -> Self {
+    fn new(name: &'a str, tags: &[(&str, &str)], start: i64, step: i64, values: &'a [f64]) -> Self {
+        let tags = tags.iter().map(|&(tag, value)| (tag.to_owned(), value.to_owned())).collect();
         let end = start + step * values.len() as i64;
-        Self { name, tags: tags.to_vec(), start, end, step, values: Cow::Borrowed(values) }
+        Self { name, tags, start, end, step, values: Cow::Borrowed(values) }
     }
 }
