@@ -14,13 +14,13 @@ type Routes = Router<Arc<Api>>;
 /// All endpoints.
 pub(super) fn router(api: Arc<Api>) -> Router {
     let routes = Routes::new().route("/", get(info::home));
-    //    let routes = both(routes, "/render", either(render::handle));
+    let routes = both(routes, "/render", either(render::handle));
     let routes = both(routes, "/metrics", either(find::handle));
     let routes = both(routes, "/metrics/find", either(find::handle));
     let routes = both(routes, "/metrics/expand", either(expand::handle));
     let routes = both(routes, "/metrics/index.json", either(index::handle));
-    //    let routes = both(routes, "/functions", either(functions::all));
-    //    let routes = both(routes, "/functions/{name}", either(functions::one));
+    let routes = both(routes, "/functions", either(functions::all));
+    let routes = both(routes, "/functions/{name}", either(functions::one));
     let routes = both(routes, "/version", get(info::version));
     let routes = both(routes, "/health/live", get(info::live));
     let routes = both(routes, "/health/ready", get(info::ready));
