@@ -8,9 +8,9 @@ use anyhow::{Result, bail};
 use super::{Delete, Dump, Find, Info, Output, Read, Usage, Write};
 use crate::config::Config;
 
-/// To be `crate::server::run(config)`.
-pub(super) fn serve(_config: Config) -> Result<()> {
-    bail!("serve is not wired yet")
+/// Runs the server.
+pub(super) fn serve(config: Config) -> Result<()> {
+    crate::server::run(config)
 }
 
 /// Prints the names a glob matches.

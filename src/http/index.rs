@@ -17,7 +17,7 @@ use super::call::Call;
 use super::error::Failure;
 use super::find::to_json;
 use super::reply::Wrapping;
-use super::{Api, Backend, reply};
+use super::{Api, NameStream, reply};
 
 /// Names per piece: some hundred kilobytes, and about a millisecond of work.
 const PIECE_NAMES: usize = 4096;
@@ -30,7 +30,7 @@ pub(super) async fn handle(State(api): State<Arc<Api>>, call: Call) -> Result<Re
         Some(callback) => (format!("{callback}(["), "])"),
         None => ("[".to_owned(), "]"),
     };
-    let listing = Listing { backend: Arc::clone(&api.backend), wrapping, opening, closing, after: None };
+    let listing = Listing { names: api.backend.names(), wrapping, opening, closing, begun: false };
     let mut response = reply::body(StatusCode::OK, content_type, Body::new(Stream::Piece(listing.next())));
     reply::never_cached(&mut response);
     Ok(response)
@@ -38,22 +38,22 @@ pub(super) async fn handle(State(api): State<Arc<Api>>, call: Call) -> Result<Re
 
 /// What is still to be listed.
 struct Listing {
-    backend: Arc<dyn Backend>,
+    names: NameStream,
     wrapping: Wrapping,
     /// Stands before the first name.
     opening: String,
     closing: &'static str,
-    after: Option<String>,
+    begun: bool,
 }
 
 impl Listing {
     /// Makes the next piece on a thread that may block. No thread is held while a slow client reads.
     fn next(mut self) -> JoinHandle<(Vec<u8>, Option<Listing>)> {
         spawn_blocking(move || {
-            let names = self.backend.names_after(self.after.as_deref(), PIECE_NAMES);
-            let last = names.len() < PIECE_NAMES;
+            let names = (self.names)(PIECE_NAMES);
+            let last = names.is_empty();
             let mut piece = std::mem::take(&mut self.opening).into_bytes();
-            if self.after.is_some() && !names.is_empty() {
+            if self.begun && !last {
                 piece.push(b',');
             }
             let json = self.wrapping.escape(to_json(&names));
@@ -63,7 +63,7 @@ impl Listing {
                 piece.extend_from_slice(self.closing.as_bytes());
                 return (piece, None);
             }
-            self.after = names.into_iter().next_back();
+            self.begun = true;
             (piece, Some(self))
         })
     }

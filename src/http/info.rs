@@ -7,6 +7,7 @@ use axum::http::{StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use tokio::task::spawn_blocking;
 
+use super::call::Call;
 use super::error::Failure;
 use super::{Api, reply};
 
@@ -71,9 +72,10 @@ pub(super) async fn prometheus(State(api): State<Arc<Api>>) -> Result<Response, 
     Ok(reply::body(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", text))
 }
 
-/// `POST /internal/flush`
-pub(super) async fn flush(State(api): State<Arc<Api>>) -> Result<Response, Failure> {
-    let answer = spawn_blocking(move || api.backend.flush()).await.map_err(|_| Failure::Internal)?;
+/// `POST /internal/flush`; with `settle=1` points are in merged blocks, too, when it answers.
+pub(super) async fn flush(State(api): State<Arc<Api>>, call: Call) -> Result<Response, Failure> {
+    let settle = call.params.switch("settle")?;
+    let answer = spawn_blocking(move || api.backend.flush(settle)).await.map_err(|_| Failure::Internal)?;
     answer.map_err(Failure::Flush)?;
     Ok(reply::text(StatusCode::OK, "ok\n"))
 }

@@ -49,11 +49,12 @@ pub trait Backend: Send + Sync + 'static {
         cancel: &Cancel,
     ) -> Result<Vec<Node>, FindFailure>;
 
-    /// Up to `limit` metric names behind `after`, sorted: the list of all names is streamed by asking again and again.
-    fn names_after(&self, after: Option<&str>, limit: usize) -> Vec<String>;
+    /// All metric names in order, by asking again and again for up to so many; none when all were given.
+    fn names(&self) -> NameStream;
 
-    /// Returns when every point received before the call is durable and readable.
-    fn flush(&self) -> Result<(), String>;
+    /// Returns when every point received before the call is durable and readable; with `settle` it is also in merged
+    /// blocks, as it would be after a quiet while.
+    fn flush(&self, settle: bool) -> Result<(), String>;
 
     /// Do queries and writes work? If not, why.
     fn ready(&self) -> Result<(), String>;
@@ -61,6 +62,9 @@ pub trait Backend: Send + Sync + 'static {
     /// The counters as Prometheus text.
     fn prometheus(&self) -> String;
 }
+
+/// The names of all metrics, a piece at a time.
+pub type NameStream = Box<dyn FnMut(usize) -> Vec<String> + Send>;
 
 /// One node of the metric tree. A name can be a metric and a directory at once.
 #[derive(Clone, Debug, PartialEq, Eq)]

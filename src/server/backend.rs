@@ -1,7 +1,7 @@
 //! What the HTTP API asks of the engine.
 
 use super::engine::Engine;
-use crate::http::{Backend, FindFailure, Node};
+use crate::http::{Backend, FindFailure, NameStream, Node};
 use crate::index::{FindError, FindLimits, Found, NameWalk};
 use crate::model::glob::Glob;
 use crate::model::{Cancel, MetricId, Span};
@@ -30,7 +30,7 @@ impl Backend for Engine {
         Ok(with_span.filter_map(|(f, span)| node(f, span, window)).collect())
     }
 
-    fn names(&self) -> Box<dyn FnMut(usize) -> Vec<String> + Send> {
+    fn names(&self) -> NameStream {
         let index = std::sync::Arc::clone(&self.index);
         let mut walk = NameWalk::new();
         Box::new(move |limit| walk.next_chunk(&index.read(), limit))

@@ -104,15 +104,16 @@ impl Backend for FakeBackend {
         Ok(nodes.into_values().collect())
     }
 
-    fn names_after(&self, after: Option<&str>, limit: usize) -> Vec<String> {
+    fn names(&self) -> NameStream {
         let extra = self.extra_names.lock();
         let mut names: Vec<String> =
             LEAVES.iter().map(|&n| n.to_owned()).chain(extra.iter().cloned()).collect();
         names.sort();
-        names.into_iter().filter(|n| after.is_none_or(|after| n.as_str() > after)).take(limit).collect()
+        let mut names = names.into_iter();
+        Box::new(move |limit| names.by_ref().take(limit).collect())
     }
 
-    fn flush(&self) -> Result<(), String> {
+    fn flush(&self, _settle: bool) -> Result<(), String> {
         self.flushes.fetch_add(1, Ordering::SeqCst);
         if self.broken.load(Ordering::SeqCst) { Err("no space left".to_owned()) } else { Ok(()) }
     }
