@@ -62,7 +62,6 @@ pub(super) fn unescape_unicode(mut text: &[u8], out: &mut Vec<u8>) -> Option<()>
 }
 
 /// The next code point and what follows it; `Some(None)` at the end.
-#[allow(clippy::type_complexity)]
 fn next_code(text: &[u8]) -> Option<Option<(u32, &[u8])>> {
     let digits = match text {
         [] => return Some(None),
