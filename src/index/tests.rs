@@ -68,7 +68,8 @@ fn finds_metrics_and_directories() {
 #[test]
 fn leaves_only() {
     let index = index(&["a.b.c", "a.b", "x;k=v"]);
-    let leaves = |pattern| index.find_leaves(&glob(pattern), NO_LIMIT, &|id| id.0 != 0, &Cancel::never()).unwrap();
+    let leaves =
+        |pattern| index.find_leaves(&glob(pattern), NO_LIMIT, &|id| id.0 != 0, &Cancel::never()).unwrap();
     assert_eq!(leaves("**"), [(MetricId(1), "a.b".to_owned())]);
     assert_eq!(leaves("a.b"), [(MetricId(1), "a.b".to_owned())]);
     assert_eq!(leaves("a.b.c"), []);
@@ -100,9 +101,9 @@ fn tagged_names_are_found_by_their_text_alone() {
 
 #[test]
 fn paths_sort_by_their_bytes() {
-    let index = index(&["a.b", "a-b", "a", "a-b.c", "a/b", "a.b-c.d", "a.b.d", "longer.than-8.b", "longer.than-8"]);
-    let sorted =
-        ["a", "a-b", "a-b.c", "a.b", "a.b-c.d", "a.b.d", "a/b", "longer.than-8", "longer.than-8.b"];
+    let index =
+        index(&["a.b", "a-b", "a", "a-b.c", "a/b", "a.b-c.d", "a.b.d", "longer.than-8.b", "longer.than-8"]);
+    let sorted = ["a", "a-b", "a-b.c", "a.b", "a.b-c.d", "a.b.d", "a/b", "longer.than-8", "longer.than-8.b"];
     for chunk in [1, 2, 100] {
         assert_eq!(names(&index, chunk), sorted);
     }
@@ -218,13 +219,22 @@ fn a_writer_gets_in_during_a_find() {
     assert!(found.len() >= 20_101 && found.is_sorted_by(|a, b| a.path < b.path));
 }
 
+#[test]
+fn the_index_is_shared_and_a_walk_moves_between_threads() {
+    fn shared<T: Send + Sync>() {}
+    fn moves<T: Send>() {}
+    shared::<SharedIndex>();
+    moves::<NameWalk>();
+}
+
 /// Every metric and directory by path, as the definition has it.
 fn model_find(names: &BTreeMap<String, u32>, pattern: &Glob) -> Vec<Found> {
     let mut paths: BTreeSet<&str> = names.keys().map(String::as_str).collect();
     for name in names.keys() {
         paths.extend(name.match_indices('.').map(|(at, _)| &name[..at]));
     }
-    let below = |path: &str| names.keys().any(|name| name.strip_prefix(path).is_some_and(|r| r.starts_with('.')));
+    let below =
+        |path: &str| names.keys().any(|name| name.strip_prefix(path).is_some_and(|r| r.starts_with('.')));
     let found = |path: &str| Found {
         path: path.to_owned(),
         leaf: names.get(path).copied().map(MetricId),
@@ -243,7 +253,8 @@ enum Op {
 fn op() -> impl Strategy<Value = Op> {
     let name = "[ab-]{1,2}(\\.([ab-]{1,2}|longname[ab])){0,3}";
     let pattern = "([ab*?]{1,2}|\\*\\*|\\{[ab]\\*?,[ab-]{1,2}\\}|\\[ab\\]|longname[ab*]|\\{a\\.b,\\*\\*\\})";
-    let pattern = prop::collection::vec(pattern.prop_map(|p: String| p), 1..4).prop_map(|parts| parts.join("."));
+    let pattern =
+        prop::collection::vec(pattern.prop_map(|p: String| p), 1..4).prop_map(|parts| parts.join("."));
     prop_oneof![
         4 => name.prop_map(Op::Insert),
         2 => any::<prop::sample::Index>().prop_map(Op::Remove),

@@ -161,6 +161,19 @@ impl Tree {
         self.components.get(component).expect("components are never removed")
     }
 
+    /// The text of a component, for comparing.
+    pub(super) fn text_bytes(&self, component: u32) -> &[u8] {
+        self.components.get_bytes(component).expect("components are never removed")
+    }
+
+    /// Reads a directory so that it is in the cache when it is needed. Several of these wait for memory together.
+    pub(super) fn warm(&self, dir: DirId) {
+        let children = &self.dirs[dir.index()].children;
+        std::hint::black_box(
+            [children.first(), children.last()].map(|child| child.map(|child| child.component)),
+        );
+    }
+
     /// One more than the largest component id.
     pub(super) fn component_end(&self) -> usize {
         self.components.id_end()
@@ -297,7 +310,10 @@ mod tests {
     fn a_metric_becomes_a_directory_too_and_stays_a_metric() {
         let tree = tree(&["a.b", "a.b.c", "x.y", "x"]);
         for (path, metric, dir) in [("a", None, true), ("a.b", Some(0), true), ("a.b.c", Some(1), false)] {
-            assert_eq!((node(&tree, path).metric, node(&tree, path).dir.is_some()), (metric.map(MetricId), dir));
+            assert_eq!(
+                (node(&tree, path).metric, node(&tree, path).dir.is_some()),
+                (metric.map(MetricId), dir)
+            );
         }
         assert_eq!((node(&tree, "x").metric, node(&tree, "x").dir.is_some()), (Some(MetricId(3)), true));
     }
