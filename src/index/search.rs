@@ -15,6 +15,9 @@ use crate::model::{Cancel, MetricId};
 /// Which metrics count.
 pub(super) type Accept<'a> = &'a dyn Fn(MetricId) -> bool;
 
+/// Directories whose memory is asked for together.
+const AHEAD: usize = 16;
+
 /// What is collected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Collect {
@@ -109,6 +112,9 @@ impl<'g> Search<'g> {
             if let Some(from) = frame.scan {
                 left = left.saturating_sub(self.scan(tree, accept, from, left)?.max(1));
             } else if let Some(at) = frame.items.next() {
+                if at % AHEAD == 0 {
+                    self.read_ahead(tree, at);
+                }
                 left -= 1;
                 self.perform(tree, at);
             } else {
@@ -215,7 +221,19 @@ impl<'g> Search<'g> {
         frame.scan = scan;
         if scan.is_none() {
             frame.items.end = self.items.len();
-            self.items[frame.items.start..].sort_unstable_by(|a, b| a.order(b, tree));
+            let first = frame.items.start;
+            self.items[first..].sort_unstable_by(|a, b| a.order(b, tree));
+            self.read_ahead(tree, first);
+        }
+    }
+
+    /// Warms the directories that come up next: up to the next multiple of [`AHEAD`], where it is done again.
+    fn read_ahead(&self, tree: &Tree, from: usize) {
+        let end = (from + 1).next_multiple_of(AHEAD).min(self.items.len());
+        for item in &self.items[from..end] {
+            if let Task::Descend { dir, .. } = item.task {
+                tree.warm(dir);
+            }
         }
     }
 
@@ -260,7 +278,7 @@ impl<'g> Search<'g> {
 
 impl Item {
     fn new(component: u32, task: Task, tree: &Tree) -> Item {
-        let text = tree.text(component).as_bytes();
+        let text = tree.text_bytes(component);
         let mut head = [0; 8];
         let len = text.len().min(head.len());
         head[..len].copy_from_slice(&text[..len]);
@@ -272,7 +290,7 @@ impl Item {
 
     fn order(&self, other: &Item, tree: &Tree) -> Ordering {
         self.key.cmp(&other.key).then_with(|| {
-            let (a, b) = (tree.text(self.component).as_bytes(), tree.text(other.component).as_bytes());
+            let (a, b) = (tree.text_bytes(self.component), tree.text_bytes(other.component));
             let shared = a.len().min(b.len());
             let tails = || a[shared..].iter().chain(self.dot()).cmp(b[shared..].iter().chain(other.dot()));
             a[..shared].cmp(&b[..shared]).then_with(tails)

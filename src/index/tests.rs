@@ -219,6 +219,14 @@ fn a_writer_gets_in_during_a_find() {
     assert!(found.len() >= 20_101 && found.is_sorted_by(|a, b| a.path < b.path));
 }
 
+#[test]
+fn the_index_is_shared_and_a_walk_moves_between_threads() {
+    fn shared<T: Send + Sync>() {}
+    fn moves<T: Send>() {}
+    shared::<SharedIndex>();
+    moves::<NameWalk>();
+}
+
 /// Every metric and directory by path, as the definition has it.
 fn model_find(names: &BTreeMap<String, u32>, pattern: &Glob) -> Vec<Found> {
     let mut paths: BTreeSet<&str> = names.keys().map(String::as_str).collect();

@@ -72,8 +72,13 @@ impl Texts {
 
     /// The text of an id.
     pub(super) fn get(&self, id: u32) -> Option<&str> {
+        self.get_bytes(id).map(|text| std::str::from_utf8(text).expect("records are written from strings"))
+    }
+
+    /// The text of an id, for comparing.
+    pub(super) fn get_bytes(&self, id: u32) -> Option<&[u8]> {
         let place = self.places.get(id as usize).copied().filter(|&place| place != NONE)?;
-        Some(std::str::from_utf8(self.record(place).1).expect("records are written from strings"))
+        Some(self.record(place).1)
     }
 
     /// The ids of many texts, in their order.

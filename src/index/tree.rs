@@ -161,6 +161,19 @@ impl Tree {
         self.components.get(component).expect("components are never removed")
     }
 
+    /// The text of a component, for comparing.
+    pub(super) fn text_bytes(&self, component: u32) -> &[u8] {
+        self.components.get_bytes(component).expect("components are never removed")
+    }
+
+    /// Reads a directory so that it is in the cache when it is needed. Several of these wait for memory together.
+    pub(super) fn warm(&self, dir: DirId) {
+        let children = &self.dirs[dir.index()].children;
+        std::hint::black_box(
+            [children.first(), children.last()].map(|child| child.map(|child| child.component)),
+        );
+    }
+
     /// One more than the largest component id.
     pub(super) fn component_end(&self) -> usize {
         self.components.id_end()
