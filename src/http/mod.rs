@@ -41,7 +41,7 @@ pub trait Backend: Send + Sync + 'static {
     fn source(&self) -> &dyn Source;
 
     /// The nodes that match `query`, sorted by path. With a `window` (first and last epoch second) leaves without data in
-    /// it are left out, and so are directories that hold no other leaf.
+    /// it are left out; directories stay.
     fn find(
         &self,
         query: &str,

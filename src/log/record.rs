@@ -14,6 +14,8 @@ const METRICS: u8 = 2;
 const POLICIES: u8 = 3;
 const DELETED: u8 = 4;
 const POINT_BYTES: usize = 16;
+/// Points in one record, so that it stays far below [`MAX_RECORD`].
+const RECORD_POINTS: usize = 1 << 18;
 
 /// One decoded record.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,19 +35,21 @@ pub enum Record {
     Deleted(Vec<MetricId>),
 }
 
-/// Appends a frame of points.
+/// Appends the points, as several frames if they are a great many.
 pub fn encode_points(points: &[(MetricId, Point)], accepted: u32, out: &mut Vec<u8>) {
-    out.reserve(FRAME_HEADER + 5 + points.len() * POINT_BYTES);
-    frame(POINTS, out, |out| {
-        out.extend_from_slice(&accepted.to_le_bytes());
-        for (id, point) in points {
-            let mut bytes = [0u8; POINT_BYTES];
-            bytes[..4].copy_from_slice(&id.0.to_le_bytes());
-            bytes[4..8].copy_from_slice(&point.timestamp.to_le_bytes());
-            bytes[8..].copy_from_slice(&point.value.to_le_bytes());
-            out.extend_from_slice(&bytes);
-        }
-    });
+    for batch in points.chunks(RECORD_POINTS) {
+        out.reserve(FRAME_HEADER + 5 + batch.len() * POINT_BYTES);
+        frame(POINTS, out, |out| {
+            out.extend_from_slice(&accepted.to_le_bytes());
+            for (id, point) in batch {
+                let mut bytes = [0u8; POINT_BYTES];
+                bytes[..4].copy_from_slice(&id.0.to_le_bytes());
+                bytes[4..8].copy_from_slice(&point.timestamp.to_le_bytes());
+                bytes[8..].copy_from_slice(&point.value.to_le_bytes());
+                out.extend_from_slice(&bytes);
+            }
+        });
+    }
 }
 
 /// Appends a frame of new metrics.

@@ -27,6 +27,7 @@ pub struct Log {
     /// Set when even cutting off failed; the next append begins a new segment.
     broken: bool,
     unsynced: Arc<Mutex<Vec<Arc<File>>>>,
+    syncing: Arc<Mutex<()>>,
 }
 
 /// Syncs what was appended, from any thread.
@@ -34,6 +35,8 @@ pub struct Log {
 pub struct Syncer {
     dir: PathBuf,
     unsynced: Arc<Mutex<Vec<Arc<File>>>>,
+    /// Held while the disk works: who finds nothing to sync must still wait for what is being synced.
+    syncing: Arc<Mutex<()>>,
 }
 
 impl Log {
@@ -43,7 +46,15 @@ impl Log {
         let number = segments(dir, 0)?.last().map_or(1, |(n, _)| n + 1);
         let file = Arc::new(create_segment(dir, number)?);
         let unsynced = Arc::new(Mutex::new(vec![Arc::clone(&file)]));
-        Ok(Self { dir: dir.to_owned(), number, file, good_bytes: HEADER as u64, broken: false, unsynced })
+        Ok(Self {
+            dir: dir.to_owned(),
+            number,
+            file,
+            good_bytes: HEADER as u64,
+            broken: false,
+            unsynced,
+            syncing: Arc::default(),
+        })
     }
 
     /// Appends whole frames. When this fails nothing of them is in the log.
@@ -76,7 +87,11 @@ impl Log {
 
     /// A handle that syncs without holding up appends.
     pub fn syncer(&self) -> Syncer {
-        Syncer { dir: self.dir.clone(), unsynced: Arc::clone(&self.unsynced) }
+        Syncer {
+            dir: self.dir.clone(),
+            unsynced: Arc::clone(&self.unsynced),
+            syncing: Arc::clone(&self.syncing),
+        }
     }
 
     /// Removes the segments before `floor`: all they hold is in the store.
@@ -99,7 +114,11 @@ impl Log {
 
 impl Syncer {
     /// Makes everything appended before this call durable. True when there was something to do.
+    ///
+    /// After an error the system may have dropped what it could not write, and a later success proves nothing: the caller
+    /// must bring the points to safety by a cut.
     pub fn sync(&self) -> Result<bool, LogError> {
+        let _one_at_a_time = self.syncing.lock();
         // Taken out first: what is appended while the disk works is marked again and caught by the next call.
         let files = std::mem::take(&mut *self.unsynced.lock());
         for (i, file) in files.iter().enumerate() {

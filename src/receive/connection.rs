@@ -121,8 +121,8 @@ impl Protocol for PlaintextLines {
             lines +=
                 plaintext::parse_lines(part, &limits, &mut batch, |reason, line| intake.refuse(reason, line));
         }
-        intake.telemetry.points_received.add(lines);
         intake.deliver(&batch, stop).await;
+        intake.telemetry.points_received.add(lines);
         spare.keep(batch);
         Next::Read
     }
@@ -166,8 +166,8 @@ impl Protocol for PickleFrames {
             };
             let mut batch = spare.batch();
             let elements = pickle.points(&limits, &mut batch, |reason, name| intake.refuse(reason, name));
-            intake.telemetry.points_received.add(elements);
             intake.deliver(&batch, stop).await;
+            intake.telemetry.points_received.add(elements);
             spare.keep(batch);
         }
     }

@@ -5,6 +5,7 @@
 
 mod creator;
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,9 +15,21 @@ use parking_lot::Mutex;
 
 use crate::config::{Ingest, Rules};
 use crate::index::SharedIndex;
-use crate::model::{Batch, MetricId, Point, Reject, name};
+use crate::model::{Batch, MetricId, Point, PolicyId, Reject, name};
 use crate::rollup::{Points, PointsError};
 use crate::telemetry::Telemetry;
+
+/// The log keeps the length of a name in two bytes.
+const MAX_NAME_BYTES: usize = u16::MAX as usize;
+
+/// What became of the names of a batch.
+#[derive(Debug, Default)]
+pub struct Resolved<'a> {
+    /// Points of known and new metrics, in the order of the batch.
+    pub points: Vec<(MetricId, Point)>,
+    /// Names that were refused, one entry per point.
+    pub refused: Vec<(Reject, &'a str)>,
+}
 
 /// Finds and creates metrics for received names.
 pub struct Resolver {
@@ -54,80 +67,88 @@ impl Resolver {
         self.refuse_new.store(refuse, Ordering::Relaxed);
     }
 
-    /// The points of `batch` by metric, in their order. Points of refused names are counted and left out.
-    pub fn resolve(&self, batch: &Batch<'_>, now: u32) -> Result<Vec<(MetricId, Point)>, PointsError> {
+    /// The points of `batch` by metric, in their order, and the names that were refused.
+    pub fn resolve<'a>(&self, batch: &Batch<'a>, now: u32) -> Result<Resolved<'a>, PointsError> {
         let mut ids = Vec::with_capacity(batch.len());
         self.index.read().lookup_many(batch.entries.iter().map(|(name, _)| *name), &mut ids);
+        let mut resolved = Resolved::default();
         if ids.iter().any(Option::is_none) {
-            self.resolve_misses(batch, now, &mut ids)?;
+            self.resolve_misses(batch, now, &mut ids, &mut resolved.refused)?;
         }
         let known = batch.entries.iter().zip(ids);
-        Ok(known.filter_map(|((_, point), id)| id.map(|id| (id, *point))).collect())
+        resolved.points = known.filter_map(|((_, point), id)| id.map(|id| (id, *point))).collect();
+        Ok(resolved)
     }
 
-    fn resolve_misses(
+    fn resolve_misses<'a>(
         &self,
-        batch: &Batch<'_>,
+        batch: &Batch<'a>,
         now: u32,
         ids: &mut [Option<MetricId>],
+        refused: &mut Vec<(Reject, &'a str)>,
     ) -> Result<(), PointsError> {
-        let mut canonical: Vec<(usize, String)> = Vec::new();
-        for (at, (raw, _)) in batch.entries.iter().enumerate().filter(|(at, _)| ids[*at].is_none()) {
-            match name::canonical(raw, self.limits.max_name_bytes) {
-                Ok(name) => canonical.push((at, name.into_owned())),
-                Err(error) => self.telemetry.reject(Reject::from(&error), 1),
+        let max_bytes = self.limits.max_name_bytes.min(MAX_NAME_BYTES);
+        let mut canonical: Vec<(usize, Cow<'a, str>)> = Vec::new();
+        for (at, &(raw, _)) in batch.entries.iter().enumerate().filter(|(at, _)| ids[*at].is_none()) {
+            match name::canonical(raw, max_bytes) {
+                Ok(name) => canonical.push((at, name)),
+                Err(error) => refused.push((Reject::from(&error), raw)),
             }
         }
-        let names: Vec<&str> = canonical.iter().map(|(_, name)| name.as_str()).collect();
+        let names: Vec<&str> = canonical.iter().map(|(_, name)| &**name).collect();
         let resolved = self.find_or_create(&names, now)?;
-        for (at, name) in &canonical {
-            ids[*at] = resolved.get(name.as_str()).copied();
+        for ((at, _), found) in canonical.iter().zip(resolved) {
+            match found {
+                Ok(id) => ids[*at] = Some(id),
+                Err(reason) => refused.push((reason, batch.entries[*at].0)),
+            }
         }
         Ok(())
     }
 
-    /// Ids of canonical names; refused ones are missing from the answer, and counted.
-    pub fn find_or_create<'a>(
-        &self,
-        names: &[&'a str],
-        now: u32,
-    ) -> Result<HashMap<&'a str, MetricId>, PointsError> {
+    /// For each canonical name its id, made if it is new, or why it is refused.
+    fn find_or_create(&self, names: &[&str], now: u32) -> Result<Vec<Result<MetricId, Reject>>, PointsError> {
         let mut creator = self.creator.lock();
-        let mut resolved = HashMap::with_capacity(names.len());
-        let mut fresh: Vec<(MetricId, crate::model::PolicyId, &'a str)> = Vec::new();
-        let mut refused = Vec::new();
+        let mut fresh: Vec<(MetricId, PolicyId, &str)> = Vec::new();
+        let mut fresh_ids: HashMap<&str, MetricId> = HashMap::new();
+        let mut resolved = Vec::with_capacity(names.len());
         {
             let index = self.index.read();
             for &name in names {
-                if resolved.contains_key(name) {
-                    continue;
-                }
-                if let Some(id) = index.lookup(name.as_bytes()) {
-                    resolved.insert(name, id);
-                } else if let Err(reason) = self.may_create(&mut creator, index.len() + fresh.len()) {
-                    refused.push(reason);
-                } else {
-                    let policy = creator.policy(&self.points, name, now)?;
-                    let id = creator.next_id();
-                    fresh.push((id, policy, name));
-                    resolved.insert(name, id);
-                }
+                let known = index.lookup(name.as_bytes()).or_else(|| fresh_ids.get(name).copied());
+                resolved.push(match known {
+                    Some(id) => Ok(id),
+                    None => match self.may_create(&mut creator, index.len() + fresh.len()) {
+                        Err(reason) => Err(reason),
+                        Ok(()) => {
+                            let policy = creator.policy(&self.points, name, now)?;
+                            let id = creator.next_id();
+                            fresh.push((id, policy, name));
+                            fresh_ids.insert(name, id);
+                            Ok(id)
+                        }
+                    },
+                });
             }
         }
-        refused.into_iter().for_each(|reason| self.telemetry.reject(reason, 1));
         if !fresh.is_empty() {
-            // The log and the table of points first: whoever finds a name in the index may send points to it.
-            self.points.create(&fresh)?;
-            let mut index = self.index.write();
-            for (id, _, name) in &fresh {
-                if let Err(error) = index.insert(*id, name) {
-                    tracing::error!(name, %error, "the index refused a metric");
-                }
-            }
-            self.telemetry.metrics_created.add(fresh.len() as u64);
-            self.telemetry.metrics.set(index.len() as u64);
+            self.add(&fresh)?;
         }
         Ok(resolved)
+    }
+
+    /// The log and the table of points first: whoever finds a name in the index may send points to it.
+    fn add(&self, fresh: &[(MetricId, PolicyId, &str)]) -> Result<(), PointsError> {
+        self.points.create(fresh)?;
+        let mut index = self.index.write();
+        for (id, _, name) in fresh {
+            if let Err(error) = index.insert(*id, name) {
+                tracing::error!(name, %error, "the index refused a metric");
+            }
+        }
+        self.telemetry.metrics_created.add(fresh.len() as u64);
+        self.telemetry.metrics.set(index.len() as u64);
+        Ok(())
     }
 
     fn may_create(&self, creator: &mut Creator, metrics: usize) -> Result<(), Reject> {

@@ -42,15 +42,19 @@ impl Points {
     fn freeze(&self) -> Result<Option<Arc<Frozen>>, PointsError> {
         let cut = self.store().snapshot().position().cut + 1;
         let mut log = self.log();
-        let mut memory = self.memory();
-        if memory.frozen.is_none() {
-            if memory.live.len() == 0 && self.created.lock().is_empty() && self.new_policies.lock().is_empty()
-            {
+        {
+            let memory = self.memory();
+            if memory.frozen.is_some() {
+                return Ok(memory.frozen.clone());
+            }
+            if memory.live.len() == 0 && !self.has_unrecorded() {
                 return Ok(None);
             }
-            let floor = log.rotate()?;
-            memory.frozen = Some(Arc::new(memory.live.freeze(cut, floor)));
         }
+        // Nothing is appended while the log is locked, so the disk may take its time without holding up readers.
+        let floor = log.rotate()?;
+        let mut memory = self.memory();
+        memory.frozen = Some(Arc::new(memory.live.freeze(cut, floor)));
         Ok(memory.frozen.clone())
     }
 
@@ -68,10 +72,11 @@ impl Points {
         }
         let spans = self.news(frozen);
         self.catalogue().touch(&spans)?;
-        let mut recorded = self.recorded_last.lock();
+        let mut recorded = self.recorded.lock();
         for (id, span) in spans {
-            if let Some(last) = recorded.get_mut(id.index()) {
-                *last = span.last;
+            if let Some(recorded) = recorded.get_mut(id.index()) {
+                recorded.cover(span.first);
+                recorded.cover(span.last);
             }
         }
         Ok(())
@@ -80,12 +85,13 @@ impl Points {
     /// Spans that outgrew what the catalogue has. Rounded to hours so that each metric is written once an hour.
     fn news(&self, frozen: &Frozen) -> Vec<(MetricId, Span)> {
         let memory = self.memory();
-        let mut recorded = self.recorded_last.lock();
+        let mut recorded = self.recorded.lock();
         let bound = recorded.len().max(memory.live.id_bound() as usize);
-        recorded.resize(bound, 0);
+        recorded.resize(bound, Span::EMPTY);
         let state = |id: MetricId| memory.live.state(id).map(|s| (id, s.span));
-        let is_news =
-            |(id, span): &(MetricId, Span)| span.last > recorded.get(id.index()).copied().unwrap_or(0);
+        let is_news = |(id, span): &(MetricId, Span)| {
+            recorded.get(id.index()).is_none_or(|known| span.last > known.last || span.first < known.first)
+        };
         let rounded = |(id, span): (MetricId, Span)| {
             let last = span.last.saturating_add(HOUR) / HOUR * HOUR;
             (id, Span { first: span.first / HOUR * HOUR, last })

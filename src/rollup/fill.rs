@@ -1,10 +1,11 @@
 //! Filling in aggregated stages, and letting go of what is past its retention.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::points::{Points, PointsError};
 use super::view::View;
-use crate::model::{MetricId, Policy, PolicyId, SlotRange};
+use crate::model::{MetricId, Policy, PolicyId, SlotRange, Stage};
 use crate::store::{Column, Cut, Mark, StoreError};
 
 /// Slots of a stage that are filled in together: fewer, larger chunks. Until then readers aggregate them.
@@ -49,32 +50,23 @@ impl Points {
     /// made anew, and until the next stage is filled in.
     pub fn expire(&self, now: u32) -> Result<u64, PointsError> {
         let _one_at_a_time = self.cutting.lock();
-        let mut dropped = 0;
+        let mut bounds: HashMap<Stage, u32> = HashMap::new();
         for (id, policy) in self.policies().all() {
             let stages = policy.retention.stages();
             for (level, &stage) in stages.iter().enumerate() {
-                let kept =
-                    stage.span_secs() + stages.get(level + 1).map_or(0, |next| u64::from(next.step_secs));
-                let mut before = u32::try_from(u64::from(now).saturating_sub(kept)).unwrap_or(0);
-                if level + 1 < stages.len() {
-                    before = before.min(self.lowest_mark(stage, id, level + 1));
-                }
-                dropped += self.store().expire(stage, before)?;
+                let next = stages.get(level + 1);
+                let kept = stage.span_secs() + next.map_or(0, |next| u64::from(next.step_secs));
+                let past = u32::try_from(u64::from(now).saturating_sub(kept)).unwrap_or(0);
+                let before = next.map_or(past, |_| past.min(self.mark(id, level + 1)));
+                // Policies may share a stage: it goes when the last of them lets go of it.
+                bounds.entry(stage).and_modify(|bound| *bound = before.min(*bound)).or_insert(before);
             }
+        }
+        let mut dropped = 0;
+        for (stage, before) in bounds {
+            dropped += self.store().expire(stage, before)?;
         }
         Ok(dropped)
-    }
-
-    /// Policies may share a stage; it is let go of only when the next stage of each of them is filled in.
-    fn lowest_mark(&self, stage: crate::model::Stage, id: PolicyId, next: usize) -> u32 {
-        let mut lowest = self.mark(id, next);
-        for (other, policy) in self.policies().all() {
-            let stages = policy.retention.stages();
-            if let Some(level) = stages.iter().position(|s| *s == stage).filter(|l| l + 1 < stages.len()) {
-                lowest = lowest.min(self.mark(other, level + 1));
-            }
-        }
-        lowest
     }
 
     fn mark(&self, id: PolicyId, level: usize) -> u32 {

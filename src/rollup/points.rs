@@ -57,6 +57,8 @@ pub struct Appended {
     pub stored: u64,
     /// Points older than their metric is kept.
     pub too_old: u64,
+    /// Bytes appended to the log.
+    pub log_bytes: u64,
 }
 
 /// Values of one metric over a window; NaN where there is none.
@@ -90,8 +92,8 @@ pub struct Points {
     /// Metrics not in the catalogue yet.
     pub(super) created: Mutex<Vec<MetricRecord>>,
     pub(super) new_policies: Mutex<Vec<(PolicyId, Policy)>>,
-    /// What the catalogue knows of each metric's last second, so that it is told only of news.
-    pub(super) recorded_last: Mutex<Vec<u32>>,
+    /// What the catalogue knows of each metric's span, so that it is told only of news.
+    pub(super) recorded: Mutex<Vec<Span>>,
     /// One cut at a time.
     pub(super) cutting: Mutex<()>,
 }
@@ -116,7 +118,7 @@ impl Points {
             first_marks: RwLock::default(),
             created: Mutex::default(),
             new_policies: Mutex::default(),
-            recorded_last: Mutex::default(),
+            recorded: Mutex::default(),
             cutting: Mutex::default(),
         }
     }
@@ -139,11 +141,11 @@ impl Points {
             self.policies.remember(record.id, policy);
         }
         self.memory.lock().live.add_metric(record.id, current, record.span);
-        let mut recorded = self.recorded_last.lock();
+        let mut recorded = self.recorded.lock();
         if recorded.len() <= record.id.index() {
-            recorded.resize(record.id.index() + 1, 0);
+            recorded.resize(record.id.index() + 1, Span::EMPTY);
         }
-        recorded[record.id.index()] = record.span.last;
+        recorded[record.id.index()] = record.span;
     }
 
     /// Takes a policy from the old log.
@@ -213,7 +215,7 @@ impl Points {
         let fresh_after = self.fresh_after(now);
         let direct: Vec<(MetricId, Direct)>;
         let mut kept: Vec<(MetricId, Point)>;
-        let mut appended = Appended { stored: points.len() as u64, too_old: 0 };
+        let mut appended = Appended { stored: points.len() as u64, ..Appended::default() };
         let accepted = if points.iter().all(|(_, p)| p.timestamp >= fresh_after) {
             direct = Vec::new();
             points
@@ -235,6 +237,7 @@ impl Points {
             return Err(PointsError::Full { held, limit });
         }
         log.append(&frame)?;
+        appended.log_bytes = frame.len() as u64;
         let mut memory = self.memory.lock();
         for &(id, point) in &accepted[..accepted.len() - direct.len()] {
             memory.live.push(id, point);
@@ -294,6 +297,11 @@ impl Points {
     /// When a metric has data, and its policy.
     pub fn state(&self, id: MetricId) -> Option<(PolicyId, Span)> {
         self.memory.lock().live.state(id).map(|s| (s.policy, s.span))
+    }
+
+    /// Are there metrics or policies that only the log knows of?
+    pub fn has_unrecorded(&self) -> bool {
+        !self.created.lock().is_empty() || !self.new_policies.lock().is_empty()
     }
 
     /// For each metric its span; one lock for all.

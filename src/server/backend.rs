@@ -48,6 +48,9 @@ impl Backend for Engine {
                     .to_owned(),
             );
         }
+        if self.failing.load(std::sync::atomic::Ordering::Relaxed) {
+            return Err("points cannot be written; the server's log says why".to_owned());
+        }
         Ok(())
     }
 

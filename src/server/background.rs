@@ -77,7 +77,11 @@ fn sync_log(engine: &Engine, ending: &Ending) {
         match engine.points.sync() {
             Ok(true) => engine.telemetry.log_syncs.add(1),
             Ok(false) => {}
-            Err(error) => super::complain(&error),
+            Err(error) => {
+                super::complain(&error);
+                // What a failed sync lost cannot be synced again; blocks are another way to the disk.
+                engine.cut();
+            }
         }
         engine.telemetry.spool_points.set(engine.points.held() as u64);
     }

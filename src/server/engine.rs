@@ -7,10 +7,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use crate::config::Config;
 use crate::index::{Index, SharedIndex};
 use crate::log::{Log, Record};
-use crate::model::{Batch, MetricId, MetricRecord, PolicyId, Span};
-use crate::receive::{Busy, Sink};
+use crate::model::{Batch, MetricId, MetricRecord, PolicyId, Reject, Span};
+use crate::receive::{Busy, Sampler, Sink};
 use crate::resolve::Resolver;
-use crate::rollup::{Points, PointsError};
+use crate::rollup::{Appended, Points, PointsError};
 use crate::store::embedded::Embedded;
 use crate::telemetry::Telemetry;
 
@@ -29,6 +29,9 @@ pub struct Engine {
     pub(super) store: Embedded,
     /// Set while the disk is too full to take points.
     pub(super) paused: AtomicBool,
+    /// Set while the log or the store refuses points.
+    pub(super) failing: AtomicBool,
+    sampler: Sampler,
 }
 
 /// Seconds since the epoch.
@@ -63,7 +66,17 @@ impl Engine {
             Arc::clone(&telemetry),
             MetricId(next),
         );
-        Ok(Self { config, index, points, resolver, telemetry, store, paused: AtomicBool::new(false) })
+        Ok(Self {
+            config,
+            index,
+            points,
+            resolver,
+            telemetry,
+            store,
+            paused: AtomicBool::new(false),
+            failing: AtomicBool::new(false),
+            sampler: Sampler::default(),
+        })
     }
 
     /// Bytes of all blocks.
@@ -90,6 +103,9 @@ impl Engine {
     /// Puts metrics whose rule has changed since under their new policy; what they have stays readable.
     pub fn apply_rules(&self) -> Result<usize, PointsError> {
         let now = now();
+        if self.points.has_unrecorded() {
+            self.points.cut()?;
+        }
         let mut moved: Vec<(MetricId, PolicyId)> = Vec::new();
         let mut left: Vec<PolicyId> = Vec::new();
         let mut records: Vec<(MetricId, String)> = Vec::new();
@@ -121,12 +137,8 @@ fn load(store: &Embedded, points: &Points, index: &mut Index) -> anyhow::Result<
     for (id, policy) in store.metrics.policies()? {
         points.restore_policy(id, policy, now());
     }
-    let mut next = 0;
-    store.metrics.load(&mut |record| {
-        next = next.max(record.id.0 + 1);
-        add(points, index, &record);
-    })?;
-    Ok(next)
+    store.metrics.load(&mut |record| add(points, index, &record))?;
+    Ok(store.metrics.id_bound()?)
 }
 
 fn add(points: &Points, index: &mut Index, record: &MetricRecord) {
@@ -177,21 +189,41 @@ fn replay(
     Ok(next)
 }
 
+impl Engine {
+    fn take<'a>(
+        &self,
+        batch: &Batch<'a>,
+        now: u32,
+    ) -> Result<(Appended, Vec<(Reject, &'a str)>), PointsError> {
+        let resolved = self.resolver.resolve(batch, now)?;
+        let appended = self.points.append(&resolved.points, now)?;
+        if self.config.store.sync_interval.is_zero() {
+            self.points.sync()?;
+        }
+        Ok((appended, resolved.refused))
+    }
+}
+
 impl Sink for Engine {
     fn accept(&self, batch: &Batch<'_>) -> Result<(), Busy> {
         if self.paused.load(Ordering::Relaxed) {
             return Err(Busy);
         }
         let now = now();
-        let busy = |error: PointsError| {
+        let accepted = self.take(batch, now);
+        self.failing.store(accepted.is_err(), Ordering::Relaxed);
+        let (appended, refused) = accepted.map_err(|error| {
             super::complain(&error);
             Busy
-        };
-        let points = self.resolver.resolve(batch, now).map_err(busy)?;
-        let appended = self.points.append(&points, now).map_err(busy)?;
+        })?;
         self.telemetry.points_stored.add(appended.stored);
+        self.telemetry.log_bytes.add(appended.log_bytes);
         if appended.too_old > 0 {
             self.telemetry.reject(Points::LEFT_OUT, appended.too_old);
+        }
+        for (reason, name) in refused {
+            self.telemetry.reject(reason, 1);
+            self.sampler.note(reason, name.as_bytes(), None);
         }
         Ok(())
     }

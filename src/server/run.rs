@@ -50,7 +50,11 @@ pub fn run(config: Config) -> Result<()> {
         }
     });
     if let Some(api) = api {
-        queries.block_on(api)?.context("the HTTP listener failed")?;
+        let limit = engine.config.ingest.drain_timeout;
+        // A client that reads slowly is not waited for longer than a sender is.
+        if let Ok(ended) = queries.block_on(async { tokio::time::timeout(limit, api).await }) {
+            ended?.context("the HTTP listener failed")?;
+        }
     }
     background.stop();
     engine.points.cut().context("writing the points in memory to the store; they stay in the log")?;

@@ -178,6 +178,9 @@ pub trait MetricStore: Send + Sync {
     /// Records new policies.
     fn add_policies(&self, policies: &[(PolicyId, Policy)]) -> Result<(), StoreError>;
 
+    /// No id from this one on was ever used, not even by a metric that was deleted.
+    fn id_bound(&self) -> Result<u32, StoreError>;
+
     /// Visits every metric in ascending order of its id.
     fn load(&self, visit: &mut dyn FnMut(MetricRecord)) -> Result<(), StoreError>;
 

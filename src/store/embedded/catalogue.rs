@@ -157,6 +157,17 @@ impl MetricStore for Catalogue {
         })
     }
 
+    fn id_bound(&self) -> Result<u32, StoreError> {
+        let txn = self.db.begin_read().map_err(failed)?;
+        let table = txn.open_table(NAMES).map_err(failed)?;
+        let mut bound = 0;
+        if let Some((first, page)) = table.last().map_err(failed)? {
+            names::decode(first.value(), page.value(), |id, _, _| bound = id + 1)
+                .map_err(StoreError::Catalogue)?;
+        }
+        Ok(bound)
+    }
+
     fn load(&self, visit: &mut dyn FnMut(MetricRecord)) -> Result<(), StoreError> {
         let txn = self.db.begin_read().map_err(failed)?;
         let deleted: std::collections::HashSet<u32> = self.deleted()?.into_iter().collect();

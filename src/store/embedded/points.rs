@@ -24,6 +24,8 @@ pub(super) struct BlockStore {
     state: RwLock<Arc<State>>,
     /// Held while the catalogue and then the state are replaced.
     replacing: Mutex<()>,
+    /// Held while merging: two mergers would choose the same blocks.
+    merging: Mutex<()>,
 }
 
 impl BlockStore {
@@ -47,6 +49,7 @@ impl BlockStore {
             catalogue,
             state: RwLock::new(Arc::new(state)),
             replacing: Mutex::new(()),
+            merging: Mutex::new(()),
         })
     }
 
@@ -133,6 +136,7 @@ impl PointStore for BlockStore {
     }
 
     fn tidy(&self) -> Result<u64, StoreError> {
+        let _one_at_a_time = self.merging.lock();
         super::merge::tidy(self)
     }
 
