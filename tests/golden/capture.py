@@ -141,7 +141,7 @@ def ask_eval(client, defaults, question, more):
     series = json.loads(answer.content, parse_float=float)
     lines = []
     for one in series:
-        lines.append("= " + one["target"])
+        lines.append(("= " + one["target"]).rstrip())
         lines.append("  tags " + json.dumps(one["tags"], sort_keys=True, ensure_ascii=False))
         lines.extend("  " + line for line in show_points(one["datapoints"]))
     return lines or ["nothing"]
@@ -200,9 +200,20 @@ def ask_get(client, question):
     answer = client.get(question)
     if answer.status_code != 200:
         return ["status %d" % answer.status_code]
-    lines = ["status 200 " + answer["Content-Type"]]
-    body = answer.content.decode("utf-8").replace("\\", "\\\\").replace("\r", "\\r")
-    return lines + ["| " + line for line in body.split("\n")]
+    body = answer.content.decode("utf-8")
+    if answer["Content-Type"] == "application/json":
+        body = show_json(body)
+    else:
+        body = body.replace("\\", "\\\\").replace("\r", "\\r")
+    return ["status 200 " + answer["Content-Type"]] + [("| " + line).rstrip() for line in body.split("\n")]
+
+
+def show_json(body):
+    """Lists of things one below the other; how graphite-web lays its JSON out is nobody's business."""
+    value = json.loads(body.replace(" Infinity", " 1e9999"))
+    if isinstance(value, list) and value:
+        return "[\n" + ",\n".join("  " + json.dumps(item) for item in value) + "\n]"
+    return json.dumps(value)
 
 
 # --- files -----------------------------------------------------------------------------------------------------------
