@@ -9,18 +9,18 @@ use regex::Regex;
 use crate::parse::Stored;
 
 /// All series, sorted by name.
-pub struct Memory {
+pub(crate) struct Memory {
     series: Vec<Stored>,
 }
 
 impl Memory {
-    pub fn new(mut series: Vec<Stored>) -> Self {
+    pub(crate) fn new(mut series: Vec<Stored>) -> Self {
         series.sort_by(|a, b| a.name.cmp(&b.name));
         Self { series }
     }
 
     /// The names that have no tags: what a tree of names holds.
-    pub fn plain_names(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn plain_names(&self) -> impl Iterator<Item = &str> {
         self.series.iter().map(|s| s.name.as_str()).filter(|name| !name.contains(';'))
     }
 }

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 /// Request parameters, in order.
-pub type Options = Vec<(String, String)>;
+pub(crate) type Options = Vec<(String, String)>;
 
 /// A stamp and its value; NaN is null.
-pub type Point = (i64, f64);
+pub(crate) type Point = (i64, f64);
 
 /// What a case asks.
 #[derive(Debug)]
-pub enum Question {
+pub(crate) enum Question {
     /// Targets with the parameters of their request.
     Eval(Options),
     /// A text of the time grammar, with `now` and `tz`.
@@ -21,36 +21,36 @@ pub enum Question {
 
 /// One question and what graphite-web answered.
 #[derive(Debug)]
-pub struct Case {
-    pub line: usize,
+pub(crate) struct Case {
+    pub(crate) line: usize,
     /// The question as written.
-    pub text: String,
-    pub question: Question,
+    pub(crate) text: String,
+    pub(crate) question: Question,
     /// Why we answer otherwise on purpose.
-    pub differs: Option<String>,
+    pub(crate) differs: Option<String>,
     /// The lines of the answer without their indentation of two.
-    pub answer: Vec<String>,
+    pub(crate) answer: Vec<String>,
 }
 
 /// One stored series of `data.test`.
 #[derive(Debug)]
-pub struct Stored {
-    pub name: String,
-    pub first: i64,
-    pub step: i64,
-    pub values: Vec<f64>,
+pub(crate) struct Stored {
+    pub(crate) name: String,
+    pub(crate) first: i64,
+    pub(crate) step: i64,
+    pub(crate) values: Vec<f64>,
 }
 
 /// One series of an answer.
 #[derive(Debug, PartialEq)]
-pub struct Series {
-    pub name: String,
-    pub tags: BTreeMap<String, String>,
-    pub points: Vec<Point>,
+pub(crate) struct Series {
+    pub(crate) name: String,
+    pub(crate) tags: BTreeMap<String, String>,
+    pub(crate) points: Vec<Point>,
 }
 
 /// The series of `data.test`.
-pub fn data(text: &str) -> Vec<Stored> {
+pub(crate) fn data(text: &str) -> Vec<Stored> {
     let (mut step, mut first) = (0, 0);
     let mut all: Vec<Stored> = Vec::new();
     for line in text.lines().filter(|l| !l.is_empty() && !l.starts_with('#')) {
@@ -68,7 +68,7 @@ pub fn data(text: &str) -> Vec<Stored> {
 }
 
 /// The cases of any other file.
-pub fn cases(text: &str) -> Vec<Case> {
+pub(crate) fn cases(text: &str) -> Vec<Case> {
     let mut cases: Vec<Case> = Vec::new();
     let mut defaults = Options::new();
     for (number, line) in text.lines().enumerate().filter(|(_, l)| !l.is_empty() && !l.starts_with('#')) {
@@ -135,13 +135,13 @@ fn percent_decode(text: &str) -> String {
 }
 
 /// The status of an answer that is one.
-pub fn status(answer: &[String]) -> Option<u16> {
+pub(crate) fn status(answer: &[String]) -> Option<u16> {
     let rest = answer.first()?.strip_prefix("status ")?;
     Some(rest.split(' ').next()?.parse().expect("a status"))
 }
 
 /// The series of an answer of `eval`.
-pub fn series(answer: &[String]) -> Vec<Series> {
+pub(crate) fn series(answer: &[String]) -> Vec<Series> {
     let mut all: Vec<Series> = Vec::new();
     let mut step = 0;
     for line in answer.iter().filter(|l| *l != "nothing") {
