@@ -1,42 +1,48 @@
-//! The series of `data.test` as a source of the render engine, with the windows that whisper and our store give.
+//! The series of `data.test` behind the HTTP API: the real index, and values with the windows that our store gives.
 
 use std::sync::Arc;
 
-use plumbago::model::Cancel;
+use plumbago::http::{Backend, FindFailure, Node};
+use plumbago::index::{FindLimits, Index};
+use plumbago::model::glob::Glob;
+use plumbago::model::{Cancel, MetricId};
 use plumbago::render::source::{FetchRequest, Fetched, Source, SourceError};
-use regex::Regex;
 
 use crate::parse::Stored;
 
-/// All series, sorted by name.
+const LIMITS: FindLimits = FindLimits { max_hits: 1000 };
+
+/// The data set; a metric's id is its place in it.
 pub(crate) struct Memory {
     series: Vec<Stored>,
+    index: Index,
 }
 
 impl Memory {
-    pub(crate) fn new(mut series: Vec<Stored>) -> Self {
-        series.sort_by(|a, b| a.name.cmp(&b.name));
-        Self { series }
+    pub(crate) fn new(series: Vec<Stored>) -> Self {
+        let mut index = Index::new();
+        for (id, stored) in series.iter().enumerate() {
+            index.insert(MetricId(id as u32), &stored.name).expect("a new name");
+        }
+        Self { series, index }
     }
 
-    /// The names that have no tags: what a tree of names holds.
-    pub(crate) fn plain_names(&self) -> impl Iterator<Item = &str> {
-        self.series.iter().map(|s| s.name.as_str()).filter(|name| !name.contains(';'))
+    fn fetch_one(&self, request: &FetchRequest, cancel: &Cancel) -> Result<Vec<Fetched>, SourceError> {
+        let invalid = |e: &dyn std::fmt::Display| SourceError::Invalid(e.to_string());
+        let glob = Glob::parse(&request.pattern).map_err(|e| invalid(&e))?;
+        let leaves = self.index.find_leaves(&glob, LIMITS, &|_| true, cancel).map_err(|e| invalid(&e))?;
+        let series = |(id, _): (MetricId, String)| &self.series[id.0 as usize];
+        Ok(leaves.into_iter().map(|leaf| window(series(leaf), request.from, request.until)).collect())
     }
 }
 
 impl Source for Memory {
-    fn fetch(&self, requests: &[FetchRequest], _: &Cancel) -> Result<Vec<Vec<Fetched>>, SourceError> {
-        let answer = |request: &FetchRequest| {
-            let glob = regex_of(&request.pattern);
-            let hit = |s: &&Stored| s.name == request.pattern || (!s.name.contains(';') && glob.is_match(&s.name));
-            self.series.iter().filter(hit).map(|s| window(s, request.from, request.until)).collect()
-        };
-        Ok(requests.iter().map(answer).collect())
+    fn fetch(&self, requests: &[FetchRequest], cancel: &Cancel) -> Result<Vec<Vec<Fetched>>, SourceError> {
+        requests.iter().map(|request| self.fetch_one(request, cancel)).collect()
     }
 }
 
-/// `(from, until]`, on multiples of the step.
+/// `(from, until]`, on multiples of the step; null wherever nothing is stored.
 fn window(series: &Stored, from: i64, until: i64) -> Fetched {
     let step = series.step;
     let start = from - from.rem_euclid(step) + step;
@@ -49,28 +55,45 @@ fn window(series: &Stored, from: i64, until: i64) -> Fetched {
     Fetched { name: series.name.clone(), start, end, step, values }
 }
 
-/// A glob as a regular expression over whole names.
-fn regex_of(glob: &str) -> Regex {
-    let mut regex = String::from("^");
-    let mut rest = glob;
-    while let Some(c) = rest.chars().next() {
-        let (piece, length) = match c {
-            // A node `**` stands for any number of nodes, none included.
-            '*' if rest.starts_with("**.") => ("(.*\\.)?".to_owned(), 3),
-            '*' if rest.starts_with("**") => (".*".to_owned(), 2),
-            '*' => ("[^.]*".to_owned(), 1),
-            '?' => ("[^.]".to_owned(), 1),
-            '[' if rest.starts_with("[!") => ("[^".to_owned(), 2),
-            '[' | ']' => (c.to_string(), 1),
-            '{' => ("(".to_owned(), 1),
-            '}' => (")".to_owned(), 1),
-            ',' => ("|".to_owned(), 1),
-            '-' => ("-".to_owned(), 1),
-            _ => (regex::escape(&c.to_string()), c.len_utf8()),
-        };
-        regex.push_str(&piece);
-        rest = &rest[length..];
+impl Backend for Memory {
+    fn source(&self) -> &dyn Source {
+        self
     }
-    // What is no pattern at all matches nothing.
-    Regex::new(&format!("{regex}$")).unwrap_or_else(|_| Regex::new("$^x").expect("a regex"))
+
+    fn find(&self, query: &str, _: Option<(i64, i64)>, cancel: &Cancel) -> Result<Vec<Node>, FindFailure> {
+        let invalid = |e: &dyn std::fmt::Display| FindFailure::Invalid(e.to_string());
+        let glob = Glob::parse(query).map_err(|e| invalid(&e))?;
+        let found = self.index.find(&glob, LIMITS, &|_| true, cancel).map_err(|e| invalid(&e))?;
+        let span = |id: MetricId| {
+            let s = &self.series[id.0 as usize];
+            Some((s.first as u32, (s.first + s.step * s.values.len() as i64) as u32))
+        };
+        let node = |f: plumbago::index::Found| Node {
+            leaf: f.leaf.is_some(),
+            directory: f.directory,
+            span: f.leaf.and_then(span),
+            path: f.path,
+        };
+        Ok(found.into_iter().map(node).collect())
+    }
+
+    /// Without the tagged ones, which graphite-web keeps in a tree of their own.
+    fn names_after(&self, after: Option<&str>, limit: usize) -> Vec<String> {
+        let mut names: Vec<&str> = self.series.iter().map(|s| s.name.as_str()).collect();
+        names.retain(|name| !name.contains(';') && after.is_none_or(|after| *name > after));
+        names.sort_unstable();
+        names.into_iter().take(limit).map(str::to_owned).collect()
+    }
+
+    fn flush(&self) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn ready(&self) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn prometheus(&self) -> String {
+        String::new()
+    }
 }
