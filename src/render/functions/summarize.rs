@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn the_series_x_files_factor_counts_against_the_interval() {
-        let got = store().one("summarize(setXFilesFactor(a,0.6),'3min','max')");
+        let got = store().one("summarize(setXFilesFactor(a,0.7),'3min','max')");
         assert_eq!(shown(&got), show(&[2.0, N, N, N]));
         assert_eq!(
             shown(&store().one("summarize(a,'90s','count')")),
