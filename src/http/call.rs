@@ -1,17 +1,22 @@
 //! One request as handlers see it: its parameters, and how the answer is to be written.
 
 use std::pin::Pin;
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::{FromRequest, Request};
 use axum::http::{HeaderMap, header};
 use hyper::body::Body as _;
+use tokio::time::timeout;
 
 use super::error::Failure;
 use super::params::Params;
 
 /// Longest body that is read. Grafana's largest dashboards stay far below.
 const MAX_BODY_BYTES: usize = 2 * 1024 * 1024;
+
+/// Longest time it may take to arrive: a stalled client must not hold up a stop.
+const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The parameters of a request, and what its headers say about the answer.
 #[derive(Debug)]
@@ -29,7 +34,12 @@ impl<S: Sync> FromRequest<S> for Call {
         let (head, body) = request.into_parts();
         let mut params = Params::default();
         params.extend(head.uri.query().unwrap_or_default().as_bytes());
-        let body = read_body(&head.headers, body).await?;
+        let body = match body.is_end_stream() {
+            true => Vec::new(),
+            false => timeout(BODY_TIMEOUT, read_body(&head.headers, body))
+                .await
+                .map_err(|_| Failure::SlowBody)??,
+        };
         if !body.is_empty() {
             check_media_type(&head.headers)?;
             params.extend(body.trim_ascii_end());

@@ -24,6 +24,9 @@ pub(super) enum Failure {
     /// The body is longer than is read.
     #[error("the request body is longer than {0} bytes")]
     TooLarge(usize),
+    /// The body took too long to arrive.
+    #[error("the request body did not arrive in time")]
+    SlowBody,
     /// The body broke off.
     #[error("the request body could not be read: {0}")]
     BrokenBody(String),
@@ -65,6 +68,7 @@ impl Failure {
         match self {
             Failure::Invalid(_) | Failure::Refused(_) | Failure::BrokenBody(_) => StatusCode::BAD_REQUEST,
             Failure::MediaType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Failure::SlowBody => StatusCode::REQUEST_TIMEOUT,
             Failure::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Failure::Limit(_) => StatusCode::UNPROCESSABLE_ENTITY,
             Failure::Deadline(_) => StatusCode::GATEWAY_TIMEOUT,

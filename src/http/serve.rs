@@ -2,6 +2,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::serve::ListenerExt;
 use jiff::tz::TimeZone;
@@ -13,13 +14,16 @@ use super::{Api, Backend, router};
 use crate::config;
 use crate::telemetry::Telemetry;
 
+/// How long running requests may go on after a stop; what is left then is cut off.
+const DRAIN_LIMIT: Duration = Duration::from_secs(10);
+
 /// Serves the API on `listener` until `stop` turns true; idle connections are closed then, and running requests answered.
 pub async fn serve(
     listener: TcpListener,
     backend: Arc<dyn Backend>,
     config: Arc<config::Query>,
     telemetry: Arc<Telemetry>,
-    mut stop: watch::Receiver<bool>,
+    stop: watch::Receiver<bool>,
 ) -> io::Result<()> {
     let timezone = TimeZone::get(&config.timezone).map_err(|_| {
         let text =
@@ -34,9 +38,14 @@ pub async fn serve(
             tracing::debug!(%error, "setting TCP_NODELAY failed");
         }
     });
-    let stopped = async move {
-        // The sender being gone means the server is going down, too.
-        let _ = stop.wait_for(|stop| *stop).await;
-    };
-    axum::serve(listener, router::router(api)).with_graceful_shutdown(stopped).await
+    let serving = axum::serve(listener, router::router(api)).with_graceful_shutdown(told_to(stop.clone()));
+    tokio::select! {
+        result = serving => result,
+        () = async { told_to(stop).await; tokio::time::sleep(DRAIN_LIMIT).await } => Ok(()),
+    }
+}
+
+/// Ends when `stop` turns true. Its sender being gone means that the server is going down, too.
+async fn told_to(mut stop: watch::Receiver<bool>) {
+    let _ = stop.wait_for(|stop| *stop).await;
 }
