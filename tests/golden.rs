@@ -22,8 +22,16 @@ use serde_json::Value;
 
 /// The files whose cases call functions.
 const FUNCTION_FILES: [&str; 10] = [
-    "alias.test", "combine.test", "filter.test", "group.test", "language.test", "points.test", "ratio.test",
-    "special.test", "transform.test", "window.test",
+    "alias.test",
+    "combine.test",
+    "filter.test",
+    "group.test",
+    "language.test",
+    "points.test",
+    "ratio.test",
+    "special.test",
+    "transform.test",
+    "window.test",
 ];
 
 /// Runs all cases of a file.
@@ -103,7 +111,10 @@ fn ask_get(path: &str, answer: &[String]) -> Option<String> {
     let reply = server::get(path);
     let expected = parse::status(answer).expect("an answer of get starts with its status");
     if expected != reply.status {
-        return compare::texts(&format!("status {expected}"), &format!("status {}: {}", reply.status, reply.body));
+        return compare::texts(
+            &format!("status {expected}"),
+            &format!("status {}: {}", reply.status, reply.body),
+        );
     }
     if expected != 200 {
         return None;
@@ -112,7 +123,8 @@ fn ask_get(path: &str, answer: &[String]) -> Option<String> {
     if content_type != reply.content_type {
         return compare::texts(content_type, &reply.content_type);
     }
-    let lines: Vec<&str> = answer[1..].iter().map(|line| line.strip_prefix("| ").unwrap_or(&line[1..])).collect();
+    let lines: Vec<&str> =
+        answer[1..].iter().map(|line| line.strip_prefix("| ").unwrap_or(&line[1..])).collect();
     let body = lines.join("\n");
     match content_type {
         "application/json" => compare::json(&body, &reply.body),
@@ -142,14 +154,16 @@ golden!(alias combine filter find group language output points ratio special tim
 #[test]
 fn every_function_has_goldens() {
     let mut calls: BTreeMap<&str, usize> = BTreeMap::new();
-    let texts: Vec<String> = FUNCTION_FILES.iter().flat_map(|file| parse::cases(&read(file))).map(|c| c.text).collect();
+    let texts: Vec<String> =
+        FUNCTION_FILES.iter().flat_map(|file| parse::cases(&read(file))).map(|c| c.text).collect();
     for row in registry::registry() {
         let call = format!("{}(", row.name);
         let standalone = |text: &&String| {
             let before = |at: usize| text[..at].chars().next_back();
             text.match_indices(&call).any(|(at, _)| before(at).is_none_or(|c| !c.is_alphanumeric()))
         };
-        *calls.entry(row.alias_of.unwrap_or(row.name)).or_default() += texts.iter().filter(standalone).count();
+        *calls.entry(row.alias_of.unwrap_or(row.name)).or_default() +=
+            texts.iter().filter(standalone).count();
     }
     let few: Vec<_> = calls.iter().filter(|(_, count)| **count < 5).collect();
     assert!(few.is_empty(), "fewer than five golden cases: {few:?}");

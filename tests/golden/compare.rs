@@ -27,7 +27,12 @@ pub(crate) fn series(expected: &[Series], got: &[Series]) -> Option<String> {
     let mut found = String::new();
     for (a, b) in expected.iter().zip(got) {
         if a.tags != b.tags {
-            let _ = write!(found, "  {} tags\n{}", a.name, two(&format!("{:?}", a.tags), &format!("{:?}", b.tags)));
+            let _ = write!(
+                found,
+                "  {} tags\n{}",
+                a.name,
+                two(&format!("{:?}", a.tags), &format!("{:?}", b.tags))
+            );
         }
         let same = |(x, y): (&Point, &Point)| x.0 == y.0 && close(x.1, y.1);
         if a.points.len() != b.points.len() || !a.points.iter().zip(&b.points).all(same) {
@@ -76,9 +81,13 @@ fn same_json(a: &Value, b: &Value) -> bool {
         (Value::Number(x), Value::Number(y)) => {
             close(x.as_f64().unwrap_or(f64::NAN), y.as_f64().unwrap_or(f64::NAN))
         }
-        (Value::Array(x), Value::Array(y)) => x.len() == y.len() && x.iter().zip(y).all(|(x, y)| same_json(x, y)),
+        (Value::Array(x), Value::Array(y)) => {
+            x.len() == y.len() && x.iter().zip(y).all(|(x, y)| same_json(x, y))
+        }
         (Value::Object(x), Value::Object(y)) => {
-            let same = |(key, x): (&String, &Value)| y.get(key).is_some_and(|y| key == "intervals" || same_json(x, y));
+            let same = |(key, x): (&String, &Value)| {
+                y.get(key).is_some_and(|y| key == "intervals" || same_json(x, y))
+            };
             x.len() == y.len() && x.iter().all(same)
         }
         _ => a == b,

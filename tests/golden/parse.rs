@@ -96,7 +96,9 @@ pub(crate) fn cases(text: &str) -> Vec<Case> {
 fn answer_line(case: &mut Case, line: &str) {
     if let Some(target) = line.strip_prefix("and target=") {
         case.text.push_str(&format!(" {line}"));
-        let Question::Eval(options) = &mut case.question else { panic!("line {}: only eval has targets", case.line) };
+        let Question::Eval(options) = &mut case.question else {
+            panic!("line {}: only eval has targets", case.line)
+        };
         options.push(("target".to_owned(), target.to_owned()));
     } else if let Some(reason) = line.strip_prefix("differs ") {
         case.differs = Some(reason.to_owned());

@@ -37,7 +37,13 @@ impl Server {
         let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).expect("a port");
         let address = listener.local_addr().expect("an address");
         let (stop, stopped) = watch::channel(false);
-        runtime.spawn(serve(listener, backend, Arc::new(Query::default()), Arc::new(Telemetry::default()), stopped));
+        runtime.spawn(serve(
+            listener,
+            backend,
+            Arc::new(Query::default()),
+            Arc::new(Telemetry::default()),
+            stopped,
+        ));
         Self { address, _runtime: runtime, _stop: stop }
     }
 }
