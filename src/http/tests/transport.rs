@@ -34,7 +34,7 @@ fn a_form_body_counts_as_the_query_string_does() {
 fn unescaped_characters_in_the_query_string_are_taken_as_they_are() {
     let server = Server::start();
     assert_eq!(texts(&server.get("/metrics/find?query=a.{b,c}.*")), ["x", "y"]);
-    for target in ["d.step10|alias(\"x\")", "alias(d.step10,'x')", "aliasSub(d.step10,\"^.*$\",\"x\")"] {
+    for target in ["d.step10|alias('x')", "alias(d.step10,'x')", "aliasSub(d.step10,'^.*$','x')"] {
         let reply = server.get(&format!("/render?format=raw&from=1000&until=1010&target={target}"));
         assert_eq!(reply.body, "x,1010,1020,10|0.25\n", "{target}");
     }
