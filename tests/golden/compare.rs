@@ -1,0 +1,95 @@
+//! What two answers differ in, told so that a reader sees it.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+use crate::parse::{Point, Series};
+
+/// How far values may be apart, as a part of their size.
+const TOLERANCE: f64 = 1e-9;
+
+/// The lines that a reader compares, or nothing when they are the same.
+pub(crate) fn texts(expected: &str, got: &str) -> Option<String> {
+    (expected != got).then(|| two(expected, got))
+}
+
+fn two(expected: &str, got: &str) -> String {
+    format!("    expected {expected}\n    got      {got}\n")
+}
+
+/// Compares names, tags and stamps exactly, and values by [`TOLERANCE`].
+pub(crate) fn series(expected: &[Series], got: &[Series]) -> Option<String> {
+    let names = |all: &[Series]| all.iter().map(|s| s.name.clone()).collect::<Vec<_>>();
+    if names(expected) != names(got) {
+        return Some(two(&format!("{:?}", names(expected)), &format!("{:?}", names(got))));
+    }
+    let mut found = String::new();
+    for (a, b) in expected.iter().zip(got) {
+        if a.tags != b.tags {
+            let _ = write!(
+                found,
+                "  {} tags\n{}",
+                a.name,
+                two(&format!("{:?}", a.tags), &format!("{:?}", b.tags))
+            );
+        }
+        let same = |(x, y): (&Point, &Point)| x.0 == y.0 && close(x.1, y.1);
+        if a.points.len() != b.points.len() || !a.points.iter().zip(&b.points).all(same) {
+            let _ = write!(found, "  {}\n{}", a.name, two(&points(&a.points), &points(&b.points)));
+        }
+    }
+    (!found.is_empty()).then_some(found)
+}
+
+fn close(a: f64, b: f64) -> bool {
+    a == b || (a.is_nan() && b.is_nan()) || (a - b).abs() <= TOLERANCE * a.abs().max(b.abs())
+}
+
+/// Points as the goldens write them.
+fn points(points: &[Point]) -> String {
+    let steps: Vec<i64> = points.windows(2).map(|pair| pair[1].0 - pair[0].0).collect();
+    let even = steps.windows(2).all(|pair| pair[0] == pair[1]);
+    let mut text = match (points.first(), steps.first()) {
+        (None, _) => return "empty".to_owned(),
+        (Some(first), None) => format!("{} |", first.0),
+        (Some(first), Some(step)) if even => format!("{} +{step} |", first.0),
+        _ => "at".to_owned(),
+    };
+    for (stamp, value) in points {
+        let value = if value.is_nan() { "_".to_owned() } else { value.to_string() };
+        let _ = if even { write!(text, " {value}") } else { write!(text, " {stamp} {value}") };
+    }
+    text
+}
+
+/// Compares JSON by value. When data begins and ends (`intervals`) is the store's business, so only its presence counts.
+pub(crate) fn json(expected: &str, got: &str) -> Option<String> {
+    let (Ok(a), Ok(b)) = (parse_json(expected), parse_json(got)) else { return Some(two(expected, got)) };
+    (!same_json(&a, &b)).then(|| two(&a.to_string(), &b.to_string()))
+}
+
+/// Infinity, as Python writes it or as the number too large to read that Grafana gets, becomes a text.
+pub(crate) fn parse_json(text: &str) -> serde_json::Result<Value> {
+    let text = text.replace("1e9999", "Infinity");
+    let text = text.replace("-Infinity", "\"-inf\"").replace("Infinity", "\"inf\"");
+    serde_json::from_str(&text)
+}
+
+fn same_json(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Number(x), Value::Number(y)) => {
+            close(x.as_f64().unwrap_or(f64::NAN), y.as_f64().unwrap_or(f64::NAN))
+        }
+        (Value::Array(x), Value::Array(y)) => {
+            x.len() == y.len() && x.iter().zip(y).all(|(x, y)| same_json(x, y))
+        }
+        (Value::Object(x), Value::Object(y)) => {
+            let same = |(key, x): (&String, &Value)| {
+                y.get(key).is_some_and(|y| key == "intervals" || same_json(x, y))
+            };
+            x.len() == y.len() && x.iter().all(same)
+        }
+        _ => a == b,
+    }
+}

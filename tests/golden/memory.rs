@@ -1,0 +1,99 @@
+//! The series of `data.test` behind the HTTP API: the real index, and values with the windows that our store gives.
+
+use std::sync::Arc;
+
+use plumbago::http::{Backend, FindFailure, Node};
+use plumbago::index::{FindLimits, Index};
+use plumbago::model::glob::Glob;
+use plumbago::model::{Cancel, MetricId};
+use plumbago::render::source::{FetchRequest, Fetched, Source, SourceError};
+
+use crate::parse::Stored;
+
+const LIMITS: FindLimits = FindLimits { max_hits: 1000 };
+
+/// The data set; a metric's id is its place in it.
+pub(crate) struct Memory {
+    series: Vec<Stored>,
+    index: Index,
+}
+
+impl Memory {
+    pub(crate) fn new(series: Vec<Stored>) -> Self {
+        let mut index = Index::new();
+        for (id, stored) in series.iter().enumerate() {
+            index.insert(MetricId(id as u32), &stored.name).expect("a new name");
+        }
+        Self { series, index }
+    }
+
+    fn fetch_one(&self, request: &FetchRequest, cancel: &Cancel) -> Result<Vec<Fetched>, SourceError> {
+        let invalid = |e: &dyn std::fmt::Display| SourceError::Invalid(e.to_string());
+        let glob = Glob::parse(&request.pattern).map_err(|e| invalid(&e))?;
+        let leaves = self.index.find_leaves(&glob, LIMITS, &|_| true, cancel).map_err(|e| invalid(&e))?;
+        let series = |(id, _): (MetricId, String)| &self.series[id.0 as usize];
+        Ok(leaves.into_iter().map(|leaf| window(series(leaf), request.from, request.until)).collect())
+    }
+}
+
+impl Source for Memory {
+    fn fetch(&self, requests: &[FetchRequest], cancel: &Cancel) -> Result<Vec<Vec<Fetched>>, SourceError> {
+        requests.iter().map(|request| self.fetch_one(request, cancel)).collect()
+    }
+}
+
+/// `(from, until]`, on multiples of the step; null wherever nothing is stored.
+fn window(series: &Stored, from: i64, until: i64) -> Fetched {
+    let step = series.step;
+    let start = from - from.rem_euclid(step) + step;
+    let end = (until - until.rem_euclid(step) + step).max(start);
+    let value = |i: i64| {
+        let at = usize::try_from((start - series.first) / step + i).ok();
+        at.and_then(|at| series.values.get(at)).copied().unwrap_or(f64::NAN)
+    };
+    let values: Arc<[f64]> = (0..(end - start) / step).map(value).collect();
+    Fetched { name: series.name.clone(), start, end, step, values }
+}
+
+impl Backend for Memory {
+    fn source(&self) -> &dyn Source {
+        self
+    }
+
+    fn find(&self, query: &str, _: Option<(i64, i64)>, cancel: &Cancel) -> Result<Vec<Node>, FindFailure> {
+        let invalid = |e: &dyn std::fmt::Display| FindFailure::Invalid(e.to_string());
+        let glob = Glob::parse(query).map_err(|e| invalid(&e))?;
+        let found = self.index.find(&glob, LIMITS, &|_| true, cancel).map_err(|e| invalid(&e))?;
+        let span = |id: MetricId| {
+            let s = &self.series[id.0 as usize];
+            Some((s.first as u32, (s.first + s.step * s.values.len() as i64) as u32))
+        };
+        let node = |f: plumbago::index::Found| Node {
+            leaf: f.leaf.is_some(),
+            directory: f.directory,
+            span: f.leaf.and_then(span),
+            path: f.path,
+        };
+        Ok(found.into_iter().map(node).collect())
+    }
+
+    /// Without the tagged ones, which graphite-web keeps in a tree of their own.
+    fn names_after(&self, after: Option<&str>, limit: usize) -> Vec<String> {
+        let mut names: Vec<&str> = self.series.iter().map(|s| s.name.as_str()).collect();
+        names.retain(|name| !name.contains(';') && after.is_none_or(|after| *name > after));
+        names.sort_unstable();
+        names.into_iter().take(limit).map(str::to_owned).collect()
+    }
+
+    fn flush(&self) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn ready(&self) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn prometheus(&self) -> String {
+        String::new()
+    }
+}

@@ -1,0 +1,74 @@
+//! The HTTP API over the data set, on a port of its own.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, LazyLock};
+
+use plumbago::config::Query;
+use plumbago::http::serve;
+use plumbago::telemetry::Telemetry;
+use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
+use tokio::sync::watch;
+
+use crate::memory::Memory;
+use crate::{parse, read};
+
+/// One for all tests of this program; it ends with it.
+static SERVER: LazyLock<Server> = LazyLock::new(Server::start);
+
+struct Server {
+    address: SocketAddr,
+    _runtime: Runtime,
+    _stop: watch::Sender<bool>,
+}
+
+/// What came back.
+pub(crate) struct Reply {
+    pub(crate) status: u16,
+    /// Without its parameters.
+    pub(crate) content_type: String,
+    pub(crate) body: String,
+}
+
+impl Server {
+    fn start() -> Self {
+        let runtime = Runtime::new().expect("a runtime");
+        let backend = Arc::new(Memory::new(parse::data(&read("data.test"))));
+        let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let (stop, stopped) = watch::channel(false);
+        runtime.spawn(serve(
+            listener,
+            backend,
+            Arc::new(Query::default()),
+            Arc::new(Telemetry::default()),
+            stopped,
+        ));
+        Self { address, _runtime: runtime, _stop: stop }
+    }
+}
+
+/// Asks for a path with its query.
+pub(crate) fn get(path: &str) -> Reply {
+    // The goldens are written for people; what a URL cannot hold is encoded here.
+    let plain = |byte: u8| byte.is_ascii_graphic() && !b"{}[]|\\\"<>^`".contains(&byte);
+    let url = format!("http://{}{}", SERVER.address, encode(path, plain));
+    let agent = ureq::Agent::config_builder().http_status_as_error(false).build().new_agent();
+    let mut reply = agent.get(url).call().expect("an answer");
+    let status = reply.status().as_u16();
+    let content_type = reply.headers().get("content-type").and_then(|v| v.to_str().ok()).unwrap_or_default();
+    let content_type = content_type.split(';').next().unwrap_or_default().to_owned();
+    Reply { status, content_type, body: reply.body_mut().read_to_string().expect("text") }
+}
+
+/// Asks for a render as JSON.
+pub(crate) fn render(options: &parse::Options) -> Reply {
+    let encode = |text: &str| encode(text, |byte| byte.is_ascii_alphanumeric());
+    let query: String = options.iter().map(|(k, v)| format!("&{}={}", encode(k), encode(v))).collect();
+    get(&format!("/render?format=json{query}"))
+}
+
+fn encode(text: &str, plain: impl Fn(u8) -> bool) -> String {
+    let encoded = |byte: u8| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
+    text.bytes().map(encoded).collect()
+}
