@@ -94,7 +94,10 @@ impl Telemetry {
         }
         let name = "plumbago_build_info";
         let version = env!("CARGO_PKG_VERSION");
-        let _ = writeln!(out, "# HELP {name} The running version.\n# TYPE {name} gauge\n{name}{{version=\"{version}\"}} 1");
+        let _ = writeln!(
+            out,
+            "# HELP {name} The running version.\n# TYPE {name} gauge\n{name}{{version=\"{version}\"}} 1"
+        );
         out
     }
 }

@@ -48,11 +48,7 @@ impl Rules {
         let aggregation_rule = self.aggregation.iter().find(|r| r.pattern.is_match(name));
         let retention = retention_rule.map_or(&self.default_retention, |r| &r.gives).clone();
         let (aggregator, x_files_factor) = aggregation_rule.map_or(self.default_aggregation, |r| r.gives);
-        Matched {
-            policy: Policy { retention, aggregator, x_files_factor },
-            retention_rule,
-            aggregation_rule,
-        }
+        Matched { policy: Policy { retention, aggregator, x_files_factor }, retention_rule, aggregation_rule }
     }
 }
 

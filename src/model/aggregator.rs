@@ -78,8 +78,20 @@ impl Aggregator {
             Aggregator::Last => b,
             Aggregator::Max => a.max(b),
             Aggregator::Min => a.min(b),
-            Aggregator::AbsMax => if b.abs() > a.abs() { b } else { a },
-            Aggregator::AbsMin => if b.abs() < a.abs() { b } else { a },
+            Aggregator::AbsMax => {
+                if b.abs() > a.abs() {
+                    b
+                } else {
+                    a
+                }
+            }
+            Aggregator::AbsMin => {
+                if b.abs() < a.abs() {
+                    b
+                } else {
+                    a
+                }
+            }
         };
         let direct = (earlier.count | later.count) & Partial::DIRECT;
         let count = earlier.count().saturating_add(later.count()).min(Partial::MAX_COUNT);

@@ -31,7 +31,9 @@ pub enum RetentionError {
     #[error("`{0}` is too long; at most {max} slots per stage", max = u32::MAX)]
     TooLong(String),
     /// Coarser is no multiple of finer.
-    #[error("{coarse}s is not a multiple of {fine}s; each coarser precision must be a multiple of the finer one")]
+    #[error(
+        "{coarse}s is not a multiple of {fine}s; each coarser precision must be a multiple of the finer one"
+    )]
     NotMultiple {
         /// Finer step in seconds.
         fine: u32,
@@ -173,8 +175,7 @@ fn unit_secs(unit: &str) -> Option<u64> {
 }
 
 fn parse_precision_length(part: &str) -> Result<(u32, u32), RetentionError> {
-    let (precision, length) =
-        part.split_once(':').ok_or_else(|| RetentionError::Shape(part.to_owned()))?;
+    let (precision, length) = part.split_once(':').ok_or_else(|| RetentionError::Shape(part.to_owned()))?;
     let (precision, length) = (precision.trim(), length.trim());
     let step = parse_duration_secs(precision)?;
     if step == 0 {

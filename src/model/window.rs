@@ -103,7 +103,10 @@ mod tests {
         assert_eq!((r.start, r.len, r.end()), (120, 2, 240));
         assert_eq!(SlotRange::between(60, 241, 60).len, 4);
         assert_eq!(SlotRange::between(100, 100, 60).len, 0);
-        assert_eq!((r.position(119), r.position(120), r.position(239), r.position(240)), (None, Some(0), Some(1), None));
+        assert_eq!(
+            (r.position(119), r.position(120), r.position(239), r.position(240)),
+            (None, Some(0), Some(1), None)
+        );
     }
 
     #[test]

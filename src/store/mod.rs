@@ -23,7 +23,9 @@
 
 use std::path::PathBuf;
 
-use crate::model::{Aggregator, MetricId, MetricRecord, Partial, Policy, PolicyId, SlotRange, Span, Stage, Window};
+use crate::model::{
+    Aggregator, MetricId, MetricRecord, Partial, Policy, PolicyId, SlotRange, Span, Stage, Window,
+};
 
 /// Why a store could not do as told.
 #[derive(Debug, thiserror::Error)]
@@ -139,7 +141,13 @@ pub trait PointStore: Send + Sync {
 pub trait Cut {
     /// Adds slots. Metrics come in ascending order of their id within a stage; stages may be mixed. `method` is how the
     /// partials of an aggregated stage were made.
-    fn put(&mut self, stage: Stage, metric: MetricId, method: Aggregator, column: &Column) -> Result<(), StoreError>;
+    fn put(
+        &mut self,
+        stage: Stage,
+        metric: MetricId,
+        method: Aggregator,
+        column: &Column,
+    ) -> Result<(), StoreError>;
 
     /// Makes everything durable and visible at once.
     fn commit(self: Box<Self>, position: Position) -> Result<(), StoreError>;
