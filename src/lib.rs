@@ -41,4 +41,6 @@ pub mod render;
 
 pub mod http;
 
+pub mod server;
+
 pub mod telemetry;

@@ -1,1 +1,218 @@
-//! index: see the layout in the crate documentation.
+//! Step 7: the index of all metrics, in memory. Names become ids, and globs become metrics.
+//!
+//! | file        | noun                                                                                     |
+//! |-------------|------------------------------------------------------------------------------------------|
+//! | `table.rs`  | the hash table under everything                                                          |
+//! | `texts.rs`  | texts with ids: metric names, and the components of the tree                             |
+//! | `tree.rs`   | directories and what is in them                                                          |
+//! | `plan.rs`   | a glob in terms of the tree                                                              |
+//! | `search.rs` | a find as a walk that can be paused                                                      |
+//! | `walk.rs`   | all names in order, in chunks                                                            |
+//! | `shared.rs` | the index behind a lock, where a long find lets writers through                          |
+//!
+//! Names are canonical when they come here. A tagged name (one with a `;`) is found by its exact text and is not in the
+//! tree. What is removed gives its memory back to names that come back, and all of it when the server starts again.
+
+mod found;
+mod plan;
+mod search;
+mod shared;
+mod table;
+mod texts;
+mod tree;
+mod walk;
+
+#[cfg(test)]
+mod measure;
+#[cfg(test)]
+mod tests;
+
+pub use found::{FindError, FindLimits, Found};
+pub use shared::SharedIndex;
+pub use walk::NameWalk;
+
+use crate::model::glob::Glob;
+use crate::model::{Cancel, MetricId};
+use search::{Accept, Collect, Search};
+use texts::{MAX_TEXT_BYTES, Refused, Texts};
+use tree::Tree;
+
+/// Children looked at between two looks at the clock.
+const CHECK_EVERY: usize = 1024;
+
+/// All metrics by name.
+#[derive(Debug, Default)]
+pub struct Index {
+    names: Texts,
+    tree: Tree,
+}
+
+/// Why a metric was not added to the index.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum InsertError {
+    /// The name is there already.
+    #[error("the name `{name}` belongs to metric {}", id.0)]
+    NameTaken {
+        /// The name.
+        name: String,
+        /// The metric that has it.
+        id: MetricId,
+    },
+    /// The id is in use already.
+    #[error("metric {} exists already; ids are never used twice", .0.0)]
+    IdTaken(MetricId),
+    /// The name is too long.
+    #[error("the name has {bytes} bytes, more than {MAX_TEXT_BYTES}")]
+    TooLong {
+        /// Its length.
+        bytes: usize,
+    },
+    /// No more ids, or no more room for names.
+    #[error("the index is full; start another server for more metrics")]
+    Full,
+}
+
+impl Index {
+    /// An index without metrics.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Number of metrics.
+    pub fn len(&self) -> usize {
+        self.names.len()
+    }
+
+    /// True when there are no metrics.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The metric of a name.
+    pub fn lookup(&self, name: &[u8]) -> Option<MetricId> {
+        self.names.find(name).map(MetricId)
+    }
+
+    /// The metrics of many names, added to `out` in the order of the names. Several times as fast as one by one.
+    pub fn lookup_many<'a>(&self, names: impl Iterator<Item = &'a str>, out: &mut Vec<Option<MetricId>>) {
+        self.names.find_many(names.map(str::as_bytes), |id| out.push(id.map(MetricId)));
+    }
+
+    /// The name of a metric.
+    pub fn name(&self, id: MetricId) -> Option<&str> {
+        self.names.get(id.0)
+    }
+
+    /// Adds a metric. Ids ascend, more or less: memory is needed for all those below the largest.
+    pub fn insert(&mut self, id: MetricId, name: &str) -> Result<(), InsertError> {
+        if let Some(id) = self.lookup(name.as_bytes()) {
+            return Err(InsertError::NameTaken { name: name.to_owned(), id });
+        }
+        if self.names.get(id.0).is_some() {
+            return Err(InsertError::IdTaken(id));
+        }
+        if id.0 >= tree::ID_END {
+            return Err(InsertError::Full);
+        }
+        let refused = |refused| match refused {
+            Refused::TooLong => InsertError::TooLong { bytes: name.len() },
+            Refused::Full => InsertError::Full,
+        };
+        self.names.insert(id.0, name).map_err(refused)?;
+        if is_tagged(name) {
+            return Ok(());
+        }
+        self.tree.insert(id, name).map_err(|error| {
+            self.names.remove(id.0);
+            refused(error)
+        })
+    }
+
+    /// Forgets a metric, and the directories that are empty without it. False when there is no such metric.
+    pub fn remove(&mut self, id: MetricId) -> bool {
+        let Some(name) = self.names.get(id.0) else { return false };
+        if !is_tagged(name) {
+            self.tree.remove(name);
+        }
+        self.names.remove(id.0);
+        true
+    }
+
+    /// The metrics and directories that match, sorted by path. A metric counts if `accept` says so; directories always do.
+    ///
+    /// A tagged name is found when the pattern is exactly that name.
+    pub fn find(
+        &self,
+        glob: &Glob,
+        limits: FindLimits,
+        accept: &dyn Fn(MetricId) -> bool,
+        cancel: &Cancel,
+    ) -> Result<Vec<Found>, FindError> {
+        self.search(glob, Collect::All, limits, accept, cancel)
+    }
+
+    /// Only the metrics that match, sorted by name.
+    pub fn find_leaves(
+        &self,
+        glob: &Glob,
+        limits: FindLimits,
+        accept: &dyn Fn(MetricId) -> bool,
+        cancel: &Cancel,
+    ) -> Result<Vec<(MetricId, String)>, FindError> {
+        self.search(glob, Collect::Leaves, limits, accept, cancel).map(leaves)
+    }
+
+    /// Bytes allocated for all of it.
+    pub fn memory_bytes(&self) -> usize {
+        self.names.memory_bytes() + self.tree.memory_bytes()
+    }
+
+    fn search(
+        &self,
+        glob: &Glob,
+        collect: Collect,
+        limits: FindLimits,
+        accept: Accept<'_>,
+        cancel: &Cancel,
+    ) -> Result<Vec<Found>, FindError> {
+        if let Some(found) = self.shortcut(glob, collect, accept) {
+            return Ok(found);
+        }
+        let mut search = Search::new(glob, collect, limits);
+        while !search.step(self, accept, cancel, CHECK_EVERY)? {}
+        Ok(search.take_hits())
+    }
+
+    /// The answer, if it can be had by looking one name up.
+    fn shortcut(&self, glob: &Glob, collect: Collect, accept: Accept<'_>) -> Option<Vec<Found>> {
+        let tagged = is_tagged(glob.as_str());
+        if !tagged && (collect == Collect::All || !glob.is_literal()) {
+            return None;
+        }
+        // Values of tags may hold dots and wildcards: the text as written comes first.
+        let as_written = if tagged { self.leaf(glob.as_str()) } else { None };
+        let found = as_written.or_else(|| self.leaf(glob.literal()?));
+        if found.is_none() && !glob.is_literal() {
+            return None;
+        }
+        Some(found.into_iter().filter(|found| found.leaf.is_some_and(accept)).collect())
+    }
+
+    fn leaf(&self, name: &str) -> Option<Found> {
+        let leaf = Some(self.lookup(name.as_bytes())?);
+        Some(Found { path: name.to_owned(), leaf, directory: false })
+    }
+
+    fn tree(&self) -> &Tree {
+        &self.tree
+    }
+}
+
+fn is_tagged(name: &str) -> bool {
+    name.contains(';')
+}
+
+fn leaves(found: Vec<Found>) -> Vec<(MetricId, String)> {
+    found.into_iter().filter_map(|found| Some((found.leaf?, found.path))).collect()
+}

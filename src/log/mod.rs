@@ -1,1 +1,46 @@
-//! log: see the layout in the crate documentation.
+//! Step 4: the write-ahead log. What is in it survives a kill of the process, and after a sync a loss of power.
+//!
+//! The log is a row of segment files. Points, new metrics, new policies and deletions are appended as checksummed
+//! [`Record`]s before anybody is told of them; a cut ([`crate::rollup`]) moves the points into the store, after which the
+//! segments before it are removed. For a store across the network the same files are the spool.
+//!
+//! The layout is in `docs/format/log.md`.
+
+mod record;
+mod segment;
+mod writer;
+
+pub use record::{Record, encode_deleted, encode_metrics, encode_points, encode_policies};
+pub use segment::{Damage, Replay, replay, segments};
+pub use writer::{Log, Syncer};
+
+/// Why the log failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LogError {
+    /// A file could not be written or read.
+    #[error("{action} {path}: {source}", path = path.display())]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// On which file.
+        path: std::path::PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A segment from a newer version.
+    #[error("{path} has log format {found}; this build reads format {known}: upgrade, or let the newer version finish its log first", path = path.display(), known = segment::VERSION)]
+    Version {
+        /// Which file.
+        path: std::path::PathBuf,
+        /// Its version.
+        found: u32,
+    },
+}
+
+impl LogError {
+    fn io(action: &'static str, path: &std::path::Path) -> impl FnOnce(std::io::Error) -> LogError {
+        let path = path.to_owned();
+        move |source| LogError::Io { action, path, source }
+    }
+}

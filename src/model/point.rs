@@ -11,7 +11,8 @@ pub struct Point {
 
 /// Points with the names they were sent under, borrowed from the receive buffer.
 ///
-/// Names are as they arrived: UTF-8 and free of white space, but not yet normalised.
+/// Names are as they arrived: UTF-8, but not yet normalised or checked. Those of a plaintext line are free of white space;
+/// a pickle may bring blanks (in tag values), as carbon allows.
 #[derive(Debug, Default)]
 pub struct Batch<'a> {
     /// In the order of arrival: for two points in one slot the later entry wins.

@@ -1,5 +1,8 @@
 //! A policy: retention, aggregation method and xFilesFactor, as the rules give them to a name.
 
+use std::fmt;
+use std::str::FromStr;
+
 use super::{Aggregator, Retention};
 
 /// A policy's number in the catalogue.
@@ -22,5 +25,46 @@ impl Policy {
     pub fn slots_at(&self, level: usize) -> u32 {
         let stages = self.retention.stages();
         stages.get(level).map_or(1, |s| s.step_secs / stages[0].step_secs)
+    }
+}
+
+/// The catalogue's form: `8640*10s:43200*60s|average|0.5`.
+impl fmt::Display for Policy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}|{}|{}", self.retention, self.aggregator, self.x_files_factor)
+    }
+}
+
+impl FromStr for Policy {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut parts = text.split('|');
+        let (Some(retention), Some(method), Some(xff), None) =
+            (parts.next(), parts.next(), parts.next(), parts.next())
+        else {
+            return Err(format!("`{text}` is not a policy; expected `retention|method|xFilesFactor`"));
+        };
+        Ok(Policy {
+            retention: retention.parse().map_err(|e| format!("policy `{text}`: {e}"))?,
+            aggregator: method.parse().map_err(|e| format!("policy `{text}`: {e}"))?,
+            x_files_factor: xff.parse().map_err(|e| format!("policy `{text}`: {e}"))?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_form_round_trips() {
+        let text = "8640*10s:43200*60s|average|0.5";
+        let policy: Policy = text.parse().unwrap();
+        assert_eq!(policy.to_string(), text);
+        assert_eq!((policy.slots_at(0), policy.slots_at(1)), (1, 6));
+        for bad in ["", "8640*10s|average", "x|average|0.5", "8640*10s|median|0.5", "8640*10s|average|x"] {
+            assert!(bad.parse::<Policy>().is_err(), "{bad}");
+        }
     }
 }

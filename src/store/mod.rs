@@ -21,6 +21,8 @@
 //! 7. Creating a metric again changes nothing; deleting removes its slots and its name.
 //! 8. A damaged file loses what it held and says so; it never yields a wrong value, and never stops the rest from being read.
 
+pub mod embedded;
+
 use std::path::PathBuf;
 
 use crate::model::{

@@ -1,0 +1,107 @@
+//! A branch of a glob in terms of the tree: texts become component ids, and matches are remembered by id.
+
+use super::tree::Tree;
+use crate::model::glob::{Branch, Component, Matcher};
+
+/// After this many texts were matched the results are remembered: the same components come back under every directory.
+const REMEMBER_AFTER: u32 = 256;
+
+/// How the places of a branch are matched in one tree.
+pub(super) struct Plan<'g> {
+    branch: &'g Branch,
+    steps: Vec<Step<'g>>,
+}
+
+/// How one place is matched.
+pub(super) enum Step<'g> {
+    /// Every component.
+    Any,
+    /// One of these components, ascending. Few enough to be looked up one by one.
+    Ids(Vec<u32>),
+    /// Whatever the matcher takes.
+    Test(&'g Matcher, Memo),
+}
+
+/// What is known of components, two bits each.
+#[derive(Default)]
+pub(super) struct Memo {
+    asked: u32,
+    bits: Vec<u8>,
+}
+
+impl<'g> Plan<'g> {
+    /// `None` when a text is needed that no name has, so nothing can match.
+    pub(super) fn new(branch: &'g Branch, tree: &Tree) -> Option<Plan<'g>> {
+        let steps = branch.components().iter().map(|component| Step::new(component, tree));
+        let plan = Plan { branch, steps: steps.collect() };
+        let hopeless = |step: &Step<'_>| matches!(step, Step::Ids(ids) if ids.is_empty());
+        (!plan.steps.iter().any(hopeless)).then_some(plan)
+    }
+
+    /// The branch it is for.
+    pub(super) fn branch(&self) -> &'g Branch {
+        self.branch
+    }
+
+    /// The only components that lead on from `states`, if it is a matter of looking them up.
+    pub(super) fn lookup(&self, states: u64) -> Option<&[u32]> {
+        if !states.is_power_of_two() {
+            return None;
+        }
+        match self.steps.get(states.trailing_zeros() as usize) {
+            Some(Step::Ids(ids)) => Some(ids),
+            _ => None,
+        }
+    }
+
+    /// Where `component` leads to from `states`.
+    pub(super) fn advance(&mut self, states: u64, component: u32, tree: &Tree) -> u64 {
+        let steps = &mut self.steps;
+        self.branch.advance(states, |place| match steps.get_mut(place) {
+            Some(Step::Any) => true,
+            Some(Step::Ids(ids)) => ids.binary_search(&component).is_ok(),
+            Some(Step::Test(matcher, memo)) => memo.matches(matcher, component, tree),
+            None => false,
+        })
+    }
+}
+
+impl<'g> Step<'g> {
+    fn new(component: &'g Component, tree: &Tree) -> Step<'g> {
+        let ids = |texts: &mut dyn Iterator<Item = &str>| {
+            let mut ids: Vec<u32> = texts.filter_map(|text| tree.component(text)).collect();
+            ids.sort_unstable();
+            Step::Ids(ids)
+        };
+        match component {
+            // The branch itself keeps a globstar going; its place is never asked for.
+            Component::Globstar | Component::One(Matcher::Any) => Step::Any,
+            Component::One(Matcher::Literal(text)) => ids(&mut std::iter::once(&**text)),
+            Component::One(Matcher::Set(texts)) => ids(&mut texts.iter().map(|text| &**text)),
+            Component::One(matcher) => Step::Test(matcher, Memo::default()),
+        }
+    }
+}
+
+impl Memo {
+    const KNOWN: u8 = 0b10;
+
+    fn matches(&mut self, matcher: &Matcher, component: u32, tree: &Tree) -> bool {
+        self.asked = self.asked.saturating_add(1);
+        if self.asked <= REMEMBER_AFTER {
+            return matcher.matches(tree.text(component));
+        }
+        let (byte, shift) = (component as usize / 4, component % 4 * 2);
+        if byte >= self.bits.len() {
+            // The tree may have grown since the last pause.
+            self.bits.resize(tree.component_end().div_ceil(4), 0);
+        }
+        let known = self.bits[byte] >> shift & 0b11;
+        if known != 0 {
+            return known != Self::KNOWN;
+        }
+        let matches = matcher.matches(tree.text(component));
+        self.bits[byte] |= (Self::KNOWN | u8::from(matches)) << shift;
+        matches
+    }
+}

@@ -1,0 +1,289 @@
+//! A find as a walk that can be paused: depth first, children in the order of their full paths.
+//!
+//! Between two steps the index may change. The walk holds ids and positions only, both of which are stable, so it goes on
+//! where it was; what was created or removed in between may or may not be seen.
+
+use std::cmp::Ordering;
+
+use super::Index;
+use super::found::{FindError, FindLimits, Found};
+use super::plan::Plan;
+use super::tree::{Child, DirId, ROOT, Tree};
+use crate::model::glob::Glob;
+use crate::model::{Cancel, MetricId};
+
+/// Which metrics count.
+pub(super) type Accept<'a> = &'a dyn Fn(MetricId) -> bool;
+
+/// What is collected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Collect {
+    /// Metrics and directories.
+    All,
+    /// Metrics only.
+    Leaves,
+}
+
+/// A find under way.
+pub(super) struct Search<'g> {
+    glob: &'g Glob,
+    collect: Collect,
+    limits: FindLimits,
+    /// The branch to begin next.
+    branch: usize,
+    plan: Option<Plan<'g>>,
+    frames: Vec<Frame>,
+    /// The items of all frames, those of the innermost last.
+    items: Vec<Item>,
+    /// The path of the innermost directory, with a dot at the end unless it is the root.
+    path: String,
+    /// Hits of the branches that are done, and of this one.
+    hits: Vec<Found>,
+    /// Where the hits of this branch begin.
+    branch_hits: usize,
+    /// Hits of this branch that are known but not reached yet.
+    pending: usize,
+}
+
+/// A directory being read.
+struct Frame {
+    dir: DirId,
+    states: u64,
+    path_len: usize,
+    /// The next child to look at; `None` once all were.
+    scan: Option<usize>,
+    /// Its items, and the next of them to be done.
+    items: std::ops::Range<usize>,
+}
+
+/// Something to do in a directory. A child that is both a hit and a way down makes two: other names sort between them.
+#[derive(Clone, Copy)]
+struct Item {
+    /// The first bytes of the text it sorts by.
+    key: u64,
+    component: u32,
+    task: Task,
+}
+
+#[derive(Clone, Copy)]
+enum Task {
+    Hit { leaf: Option<MetricId>, directory: bool },
+    Descend { dir: DirId, states: u64 },
+}
+
+impl<'g> Search<'g> {
+    pub(super) fn new(glob: &'g Glob, collect: Collect, limits: FindLimits) -> Self {
+        Search {
+            glob,
+            collect,
+            limits,
+            branch: 0,
+            plan: None,
+            frames: Vec::new(),
+            items: Vec::new(),
+            path: String::new(),
+            hits: Vec::new(),
+            branch_hits: 0,
+            pending: 0,
+        }
+    }
+
+    /// Goes on for about `budget` children, unless cancelled. True when all is done.
+    pub(super) fn step(
+        &mut self,
+        index: &Index,
+        accept: Accept<'_>,
+        cancel: &Cancel,
+        budget: usize,
+    ) -> Result<bool, FindError> {
+        cancel.check().map_err(|cancelled| FindError::cancelled(self.glob.as_str(), cancelled))?;
+        let tree = index.tree();
+        let mut left = budget;
+        while left > 0 {
+            let Some(frame) = self.frames.last_mut() else {
+                if !self.next_branch(tree)? {
+                    return Ok(true);
+                }
+                continue;
+            };
+            if let Some(from) = frame.scan {
+                left = left.saturating_sub(self.scan(tree, accept, from, left)?.max(1));
+            } else if let Some(at) = frame.items.next() {
+                left -= 1;
+                self.perform(tree, at);
+            } else {
+                self.frames.pop();
+                let (items, path) = self.frames.last().map_or((0, 0), |up| (up.items.end, up.path_len));
+                self.items.truncate(items);
+                self.path.truncate(path);
+            }
+        }
+        Ok(false)
+    }
+
+    /// How many hits there are so far.
+    pub(super) fn hits(&self) -> usize {
+        self.hits.len()
+    }
+
+    /// The hits so far, which are forgotten here.
+    pub(super) fn take_hits(&mut self) -> Vec<Found> {
+        self.branch_hits = 0;
+        std::mem::take(&mut self.hits)
+    }
+
+    fn next_branch(&mut self, tree: &Tree) -> Result<bool, FindError> {
+        while let Some(branch) = self.glob.branches().get(self.branch) {
+            if self.hits.len() > self.limits.max_hits {
+                self.merge_hits()?;
+            }
+            self.branch += 1;
+            self.branch_hits = self.hits.len();
+            self.plan = Plan::new(branch, tree);
+            if self.plan.is_some() {
+                self.enter(ROOT, branch.start());
+                return Ok(true);
+            }
+        }
+        self.merge_hits()?;
+        Ok(false)
+    }
+
+    /// Sorts the hits of several branches together, each name once.
+    fn merge_hits(&mut self) -> Result<(), FindError> {
+        if self.glob.branches().len() > 1 {
+            self.hits.sort_by(|a, b| a.path.cmp(&b.path));
+            self.hits.dedup_by(|a, b| a.path == b.path);
+        }
+        self.check(self.hits.len())
+    }
+
+    fn check(&self, hits: usize) -> Result<(), FindError> {
+        match hits > self.limits.max_hits {
+            true => Err(FindError::too_many(self.glob.as_str(), self.limits)),
+            false => Ok(()),
+        }
+    }
+
+    fn enter(&mut self, dir: DirId, states: u64) {
+        let at = self.items.len();
+        self.frames.push(Frame { dir, states, path_len: self.path.len(), scan: Some(0), items: at..at });
+    }
+
+    /// Looks at up to `budget` children of the innermost directory, from position `from` on. Gives how many it were.
+    fn scan(
+        &mut self,
+        tree: &Tree,
+        accept: Accept<'_>,
+        from: usize,
+        budget: usize,
+    ) -> Result<usize, FindError> {
+        let (Some(frame), Some(plan)) = (self.frames.last(), self.plan.as_mut()) else { return Ok(0) };
+        let (dir, states) = (frame.dir, frame.states);
+        let children = tree.dir(dir).children();
+        let wanted = plan.lookup(states).map_or(usize::MAX, <[u32]>::len);
+        // A directory that is being read through stays so, even if it grew during a pause.
+        let (seen, scan) = if from == 0 && wanted <= children.len() / 4 {
+            let next = plan.branch().advance(states, |_| true);
+            for nth in 0..wanted {
+                if let Some(child) = self.wanted(states, nth).and_then(|id| tree.child(dir, id)) {
+                    self.consider(tree, accept, child, next);
+                }
+            }
+            (wanted, None)
+        } else {
+            let end = children.len().min(from.saturating_add(budget));
+            for &child in children.get(from..end).unwrap_or_default() {
+                let next = self.plan.as_mut().map_or(0, |plan| plan.advance(states, child.component, tree));
+                if next != 0 {
+                    self.consider(tree, accept, child, next);
+                }
+            }
+            (end - from.min(end), (end < children.len()).then_some(end))
+        };
+        self.check(self.hits.len() - self.branch_hits + self.pending)?;
+        self.scanned(tree, scan);
+        Ok(seen)
+    }
+
+    fn wanted(&self, states: u64, nth: usize) -> Option<u32> {
+        self.plan.as_ref()?.lookup(states)?.get(nth).copied()
+    }
+
+    fn scanned(&mut self, tree: &Tree, scan: Option<usize>) {
+        let Some(frame) = self.frames.last_mut() else { return };
+        frame.scan = scan;
+        if scan.is_none() {
+            frame.items.end = self.items.len();
+            self.items[frame.items.start..].sort_unstable_by(|a, b| a.order(b, tree));
+        }
+    }
+
+    /// Notes what is to be done about a child that leads to the places `next`.
+    fn consider(&mut self, tree: &Tree, accept: Accept<'_>, child: Child, next: u64) {
+        let Some(branch) = self.plan.as_ref().map(Plan::branch) else { return };
+        let (component, node) = (child.component, tree.node(child));
+        if branch.is_match(next) {
+            let leaf = node.metric.filter(|&id| accept(id));
+            let directory = node.dir.is_some();
+            if leaf.is_some() || (directory && self.collect == Collect::All) {
+                self.pending += 1;
+                self.items.push(Item::new(component, Task::Hit { leaf, directory }, tree));
+            }
+        }
+        if let Some(dir) = node.dir
+            && branch.goes_on(next)
+        {
+            self.items.push(Item::new(component, Task::Descend { dir, states: next }, tree));
+        }
+    }
+
+    fn perform(&mut self, tree: &Tree, at: usize) {
+        let Item { component, task, .. } = self.items[at];
+        let text = tree.text(component);
+        match task {
+            Task::Hit { leaf, directory } => {
+                let mut path = String::with_capacity(self.path.len() + text.len());
+                path.push_str(&self.path);
+                path.push_str(text);
+                self.pending -= 1;
+                self.hits.push(Found { path, leaf, directory });
+            }
+            Task::Descend { dir, states } => {
+                self.path.push_str(text);
+                self.path.push('.');
+                self.enter(dir, states);
+            }
+        }
+    }
+}
+
+impl Item {
+    fn new(component: u32, task: Task, tree: &Tree) -> Item {
+        let text = tree.text(component).as_bytes();
+        let mut head = [0; 8];
+        let len = text.len().min(head.len());
+        head[..len].copy_from_slice(&text[..len]);
+        if let (Task::Descend { .. }, Some(dot)) = (task, head.get_mut(len)) {
+            *dot = b'.';
+        }
+        Item { key: u64::from_be_bytes(head), component, task }
+    }
+
+    fn order(&self, other: &Item, tree: &Tree) -> Ordering {
+        self.key.cmp(&other.key).then_with(|| {
+            let (a, b) = (tree.text(self.component).as_bytes(), tree.text(other.component).as_bytes());
+            let shared = a.len().min(b.len());
+            let tails = || a[shared..].iter().chain(self.dot()).cmp(b[shared..].iter().chain(other.dot()));
+            a[..shared].cmp(&b[..shared]).then_with(tails)
+        })
+    }
+
+    /// Everything below a directory starts with its text and a dot, so that is where the way down sorts.
+    fn dot(&self) -> &'static [u8] {
+        match self.task {
+            Task::Hit { .. } => b"",
+            Task::Descend { .. } => b".",
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! Records: what the log says, as bytes.
+//!
+//! A frame is `[length u32][crc32c u32][kind u8][payload]`, little-endian; length and checksum are over kind and payload.
+//! Points are fixed-width so that a replay is one pass over memory.
+
+use crate::model::{MetricId, Point, Policy, PolicyId};
+
+pub(super) const FRAME_HEADER: usize = 8;
+/// No record is longer; a length over it is damage.
+pub(super) const MAX_RECORD: usize = 64 << 20;
+
+const POINTS: u8 = 1;
+const METRICS: u8 = 2;
+const POLICIES: u8 = 3;
+const DELETED: u8 = 4;
+const POINT_BYTES: usize = 16;
+
+/// One decoded record.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Record {
+    /// Points that were accepted, in order, and the clock when they were: it decided which stage took them.
+    Points {
+        /// Seconds since the epoch.
+        accepted: u32,
+        /// The points.
+        points: Vec<(MetricId, Point)>,
+    },
+    /// Metrics seen for the first time.
+    Metrics(Vec<(MetricId, PolicyId, String)>),
+    /// Policies used for the first time.
+    Policies(Vec<(PolicyId, Policy)>),
+    /// Metrics that were deleted.
+    Deleted(Vec<MetricId>),
+}
+
+/// Appends a frame of points.
+pub fn encode_points(points: &[(MetricId, Point)], accepted: u32, out: &mut Vec<u8>) {
+    out.reserve(FRAME_HEADER + 5 + points.len() * POINT_BYTES);
+    frame(POINTS, out, |out| {
+        out.extend_from_slice(&accepted.to_le_bytes());
+        for (id, point) in points {
+            let mut bytes = [0u8; POINT_BYTES];
+            bytes[..4].copy_from_slice(&id.0.to_le_bytes());
+            bytes[4..8].copy_from_slice(&point.timestamp.to_le_bytes());
+            bytes[8..].copy_from_slice(&point.value.to_le_bytes());
+            out.extend_from_slice(&bytes);
+        }
+    });
+}
+
+/// Appends a frame of new metrics.
+pub fn encode_metrics<'a>(
+    metrics: impl IntoIterator<Item = (MetricId, PolicyId, &'a str)>,
+    out: &mut Vec<u8>,
+) {
+    frame(METRICS, out, |out| {
+        for (id, policy, name) in metrics {
+            out.extend_from_slice(&id.0.to_le_bytes());
+            out.extend_from_slice(&policy.0.to_le_bytes());
+            push_text(name, out);
+        }
+    });
+}
+
+/// Appends a frame of new policies.
+pub fn encode_policies(policies: &[(PolicyId, Policy)], out: &mut Vec<u8>) {
+    frame(POLICIES, out, |out| {
+        for (id, policy) in policies {
+            out.extend_from_slice(&id.0.to_le_bytes());
+            push_text(&policy.to_string(), out);
+        }
+    });
+}
+
+/// Appends a frame of deletions.
+pub fn encode_deleted(metrics: &[MetricId], out: &mut Vec<u8>) {
+    frame(DELETED, out, |out| {
+        for id in metrics {
+            out.extend_from_slice(&id.0.to_le_bytes());
+        }
+    });
+}
+
+fn frame(kind: u8, out: &mut Vec<u8>, body: impl FnOnce(&mut Vec<u8>)) {
+    let start = out.len();
+    out.extend_from_slice(&[0; FRAME_HEADER]);
+    out.push(kind);
+    body(out);
+    let (header, content) = out[start..].split_at_mut(FRAME_HEADER);
+    header[..4].copy_from_slice(&(content.len() as u32).to_le_bytes());
+    header[4..].copy_from_slice(&crc32c::crc32c(content).to_le_bytes());
+}
+
+/// Names are limited far below this; a longer text would be cut, not lost.
+fn push_text(text: &str, out: &mut Vec<u8>) {
+    let len = u16::try_from(text.len()).unwrap_or(u16::MAX);
+    out.extend_from_slice(&len.to_le_bytes());
+    out.extend_from_slice(&text.as_bytes()[..usize::from(len)]);
+}
+
+/// Decodes the content of a frame whose checksum was right.
+pub(super) fn decode(content: &[u8]) -> Result<Record, String> {
+    let (&kind, payload) = content.split_first().ok_or("an empty record")?;
+    let mut reader = Reader(payload);
+    match kind {
+        POINTS => decode_points(reader.u32()?, reader.0),
+        METRICS => {
+            reader.all(|r| Ok((MetricId(r.u32()?), PolicyId(r.u32()?), r.text()?))).map(Record::Metrics)
+        }
+        POLICIES => reader.all(|r| Ok((PolicyId(r.u32()?), r.text()?.parse()?))).map(Record::Policies),
+        DELETED => reader.all(|r| Ok(MetricId(r.u32()?))).map(Record::Deleted),
+        other => Err(format!("record kind {other} is unknown")),
+    }
+}
+
+fn decode_points(accepted: u32, payload: &[u8]) -> Result<Record, String> {
+    let (points, rest) = payload.as_chunks::<POINT_BYTES>();
+    if !rest.is_empty() {
+        return Err(format!("{} bytes after the last point", rest.len()));
+    }
+    let point = |b: &[u8; POINT_BYTES]| {
+        let word = |at: usize| u32::from_le_bytes([b[at], b[at + 1], b[at + 2], b[at + 3]]);
+        let value = f64::from_bits(u64::from(word(8)) | u64::from(word(12)) << 32);
+        (MetricId(word(0)), Point { timestamp: word(4), value })
+    };
+    Ok(Record::Points { accepted, points: points.iter().map(point).collect() })
+}
+
+struct Reader<'a>(&'a [u8]);
+
+impl Reader<'_> {
+    fn take(&mut self, n: usize) -> Result<&[u8], String> {
+        let (head, rest) = self.0.split_at_checked(n).ok_or("the record ends early")?;
+        self.0 = rest;
+        Ok(head)
+    }
+
+    fn u32(&mut self) -> Result<u32, String> {
+        Ok(self.take(4)?.iter().rev().fold(0, |n, &b| n << 8 | u32::from(b)))
+    }
+
+    fn text(&mut self) -> Result<String, String> {
+        let len = self.take(2)?.iter().rev().fold(0, |n, &b| n << 8 | usize::from(b));
+        String::from_utf8(self.take(len)?.to_vec()).map_err(|e| format!("a text is not UTF-8: {e}"))
+    }
+
+    fn all<T>(&mut self, mut one: impl FnMut(&mut Self) -> Result<T, String>) -> Result<Vec<T>, String> {
+        let mut items = Vec::new();
+        while !self.0.is_empty() {
+            items.push(one(self)?);
+        }
+        Ok(items)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn content(bytes: &[u8]) -> &[u8] {
+        &bytes[FRAME_HEADER..]
+    }
+
+    #[test]
+    fn every_kind_round_trips() {
+        let mut out = Vec::new();
+        let points = vec![
+            (MetricId(7), Point { timestamp: 60, value: -0.5 }),
+            (MetricId(u32::MAX), Point { timestamp: u32::MAX, value: f64::INFINITY }),
+        ];
+        encode_points(&points, 99, &mut out);
+        assert_eq!(decode(content(&out)), Ok(Record::Points { accepted: 99, points }));
+
+        out.clear();
+        encode_metrics([(MetricId(1), PolicyId(2), "a.b"), (MetricId(2), PolicyId(2), "ü")], &mut out);
+        let want = vec![(MetricId(1), PolicyId(2), "a.b".into()), (MetricId(2), PolicyId(2), "ü".into())];
+        assert_eq!(decode(content(&out)), Ok(Record::Metrics(want)));
+
+        out.clear();
+        let policy: Policy = "6*10s:60*60s|max|0.25".parse().unwrap();
+        encode_policies(&[(PolicyId(3), policy.clone())], &mut out);
+        assert_eq!(decode(content(&out)), Ok(Record::Policies(vec![(PolicyId(3), policy)])));
+
+        out.clear();
+        encode_deleted(&[MetricId(9)], &mut out);
+        assert_eq!(decode(content(&out)), Ok(Record::Deleted(vec![MetricId(9)])));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn arbitrary_bytes_never_panic(bytes: Vec<u8>) {
+            let _ = decode(&bytes);
+        }
+    }
+}

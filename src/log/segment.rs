@@ -1,0 +1,145 @@
+//! Segment files: their names, their header, and reading them back.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use super::record::{FRAME_HEADER, MAX_RECORD, decode};
+use super::{LogError, Record};
+
+pub(super) const MAGIC: &[u8; 8] = b"PLBGLOG\0";
+pub(super) const VERSION: u32 = 1;
+pub(super) const HEADER: usize = 12;
+
+/// A place in a segment that could not be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Damage {
+    /// Which file.
+    pub path: PathBuf,
+    /// Byte offset of the bad record.
+    pub offset: u64,
+    /// What is wrong, and how much was lost.
+    pub detail: String,
+}
+
+/// What a replay found.
+#[derive(Debug, Default)]
+pub struct Replay {
+    /// Records read.
+    pub records: u64,
+    /// Places that could not be read. A torn end of the last segment is normal after a crash.
+    pub damage: Vec<Damage>,
+}
+
+/// The segments in `dir` from number `floor` on, in order.
+pub fn segments(dir: &Path, floor: u64) -> Result<Vec<(u64, PathBuf)>, LogError> {
+    let entries = std::fs::read_dir(dir).map_err(LogError::io("list", dir))?;
+    let mut found: Vec<(u64, PathBuf)> = entries
+        .filter_map(|entry| entry.ok().map(|e| e.path()))
+        .filter_map(|path| number(&path).map(|n| (n, path)))
+        .filter(|(n, _)| *n >= floor)
+        .collect();
+    found.sort();
+    Ok(found)
+}
+
+pub(super) fn segment_path(dir: &Path, number: u64) -> PathBuf {
+    dir.join(format!("{number:08}.log"))
+}
+
+fn number(path: &Path) -> Option<u64> {
+    let name = path.file_name()?.to_str()?;
+    name.strip_suffix(".log")?.parse().ok()
+}
+
+/// Reads every record from segment `floor` on, in order.
+///
+/// A record with a wrong checksum is left out and reading goes on behind it while its length is believable; otherwise the
+/// rest of that segment is left out. Later segments are always read.
+pub fn replay(dir: &Path, floor: u64, mut visit: impl FnMut(Record)) -> Result<Replay, LogError> {
+    let mut result = Replay::default();
+    for (_, path) in segments(dir, floor)? {
+        let bytes = read(&path)?;
+        replay_segment(&path, &bytes, &mut visit, &mut result)?;
+    }
+    Ok(result)
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, LogError> {
+    let mut bytes = Vec::new();
+    let mut file = File::open(path).map_err(LogError::io("open", path))?;
+    file.read_to_end(&mut bytes).map_err(LogError::io("read", path))?;
+    Ok(bytes)
+}
+
+fn replay_segment(
+    path: &Path,
+    bytes: &[u8],
+    visit: &mut impl FnMut(Record),
+    result: &mut Replay,
+) -> Result<(), LogError> {
+    let mut damage = |offset: usize, detail: String| {
+        result.damage.push(Damage { path: path.to_owned(), offset: offset as u64, detail });
+    };
+    let Some((header, _)) = bytes.split_at_checked(HEADER) else {
+        // A crash right after the file was made; it held nothing.
+        return Ok(());
+    };
+    let (magic, version) = header.split_at(MAGIC.len());
+    let version = le_u32(version);
+    if magic != MAGIC {
+        damage(0, format!("not a log segment; {} bytes not read", bytes.len()));
+        return Ok(());
+    }
+    if version != VERSION {
+        return Err(LogError::Version { path: path.to_owned(), found: version });
+    }
+    let mut at = HEADER;
+    while at < bytes.len() {
+        match frame_at(bytes, at) {
+            Frame::Good(content, next) => {
+                match decode(content) {
+                    Ok(record) => {
+                        visit(record);
+                        result.records += 1;
+                    }
+                    Err(detail) => damage(at, detail),
+                }
+                at = next;
+            }
+            Frame::BadChecksum(next) => {
+                damage(at, format!("wrong checksum; one record of {} bytes left out", next - at));
+                at = next;
+            }
+            Frame::Torn => {
+                damage(at, format!("the record is torn; {} bytes left out", bytes.len() - at));
+                return Ok(());
+            }
+        }
+    }
+    Ok(())
+}
+
+enum Frame<'a> {
+    Good(&'a [u8], usize),
+    BadChecksum(usize),
+    Torn,
+}
+
+fn frame_at(bytes: &[u8], at: usize) -> Frame<'_> {
+    let Some(header) = bytes.get(at..at + FRAME_HEADER) else { return Frame::Torn };
+    let (length, checksum) = (le_u32(&header[..4]) as usize, le_u32(&header[4..]));
+    if length == 0 || length > MAX_RECORD {
+        return Frame::Torn;
+    }
+    let start = at + FRAME_HEADER;
+    match bytes.get(start..start + length) {
+        None => Frame::Torn,
+        Some(content) if crc32c::crc32c(content) == checksum => Frame::Good(content, start + length),
+        Some(_) => Frame::BadChecksum(start + length),
+    }
+}
+
+fn le_u32(bytes: &[u8]) -> u32 {
+    bytes.iter().rev().fold(0, |n, &b| n << 8 | u32::from(b))
+}

@@ -1,0 +1,212 @@
+//! Appending to the log.
+
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use super::LogError;
+use super::segment::{HEADER, MAGIC, VERSION, segment_path, segments};
+
+/// A new segment is begun when the current one has grown to this.
+const SEGMENT_BYTES: u64 = 64 << 20;
+
+/// The open end of the log.
+///
+/// Appending needs `&mut`: the caller's lock also decides the order in which points become readable. Syncing does not, so
+/// that it can go on beside appends: see [`Log::syncer`].
+#[derive(Debug)]
+pub struct Log {
+    dir: PathBuf,
+    number: u64,
+    file: Arc<File>,
+    /// Bytes known to be whole records: a failed append is cut off behind it.
+    good_bytes: u64,
+    /// Set when even cutting off failed; the next append begins a new segment.
+    broken: bool,
+    unsynced: Arc<Mutex<Vec<Arc<File>>>>,
+}
+
+/// Syncs what was appended, from any thread.
+#[derive(Clone, Debug)]
+pub struct Syncer {
+    dir: PathBuf,
+    unsynced: Arc<Mutex<Vec<Arc<File>>>>,
+}
+
+impl Log {
+    /// Begins a new segment behind all that are in `dir`.
+    pub fn open(dir: &Path) -> Result<Self, LogError> {
+        std::fs::create_dir_all(dir).map_err(LogError::io("create", dir))?;
+        let number = segments(dir, 0)?.last().map_or(1, |(n, _)| n + 1);
+        let file = Arc::new(create_segment(dir, number)?);
+        let unsynced = Arc::new(Mutex::new(vec![Arc::clone(&file)]));
+        Ok(Self { dir: dir.to_owned(), number, file, good_bytes: HEADER as u64, broken: false, unsynced })
+    }
+
+    /// Appends whole frames. When this fails nothing of them is in the log.
+    pub fn append(&mut self, frames: &[u8]) -> Result<(), LogError> {
+        if self.broken || self.good_bytes >= SEGMENT_BYTES {
+            self.rotate()?;
+        }
+        if let Err(source) = (&*self.file).write_all(frames) {
+            self.broken = self.file.set_len(self.good_bytes).is_err();
+            let path = segment_path(&self.dir, self.number);
+            return Err(LogError::Io { action: "append to", path, source });
+        }
+        if self.good_bytes == HEADER as u64 || self.unsynced.lock().is_empty() {
+            self.mark_unsynced();
+        }
+        self.good_bytes += frames.len() as u64;
+        Ok(())
+    }
+
+    /// Begins a new segment and gives its number: everything appended so far is in earlier ones.
+    pub fn rotate(&mut self) -> Result<u64, LogError> {
+        let file = Arc::new(create_segment(&self.dir, self.number + 1)?);
+        self.number += 1;
+        self.file = file;
+        self.good_bytes = HEADER as u64;
+        self.broken = false;
+        self.mark_unsynced();
+        Ok(self.number)
+    }
+
+    /// A handle that syncs without holding up appends.
+    pub fn syncer(&self) -> Syncer {
+        Syncer { dir: self.dir.clone(), unsynced: Arc::clone(&self.unsynced) }
+    }
+
+    /// Removes the segments before `floor`: all they hold is in the store.
+    pub fn remove_before(&self, floor: u64) -> Result<(), LogError> {
+        for (number, path) in segments(&self.dir, 0)? {
+            if number < floor.min(self.number) {
+                std::fs::remove_file(&path).map_err(LogError::io("remove", &path))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn mark_unsynced(&self) {
+        let mut unsynced = self.unsynced.lock();
+        if !unsynced.iter().any(|f| Arc::ptr_eq(f, &self.file)) {
+            unsynced.push(Arc::clone(&self.file));
+        }
+    }
+}
+
+impl Syncer {
+    /// Makes everything appended before this call durable. True when there was something to do.
+    pub fn sync(&self) -> Result<bool, LogError> {
+        // Taken out first: what is appended while the disk works is marked again and caught by the next call.
+        let files = std::mem::take(&mut *self.unsynced.lock());
+        for (i, file) in files.iter().enumerate() {
+            if let Err(source) = file.sync_data() {
+                self.unsynced.lock().extend(files[i..].iter().cloned());
+                return Err(LogError::Io { action: "sync the log in", path: self.dir.clone(), source });
+            }
+        }
+        Ok(!files.is_empty())
+    }
+}
+
+fn create_segment(dir: &Path, number: u64) -> Result<File, LogError> {
+    let path = segment_path(dir, number);
+    // A segment left by a failed attempt holds no record that was promised to anybody.
+    let options = OpenOptions::new().append(true).create(true).clone();
+    let mut file = options.open(&path).map_err(LogError::io("create", &path))?;
+    file.set_len(0).map_err(LogError::io("create", &path))?;
+    let mut header = MAGIC.to_vec();
+    header.extend_from_slice(&VERSION.to_le_bytes());
+    file.write_all(&header).map_err(LogError::io("create", &path))?;
+    File::open(dir).and_then(|d| d.sync_all()).map_err(LogError::io("sync", dir))?;
+    Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Record, encode_points, replay};
+    use super::*;
+    use crate::model::{MetricId, Point};
+
+    fn frame(value: f64) -> Vec<u8> {
+        let mut out = Vec::new();
+        encode_points(&[(MetricId(1), Point { timestamp: 1, value })], 1, &mut out);
+        out
+    }
+
+    fn values(dir: &Path, floor: u64) -> (Vec<f64>, usize) {
+        let mut values = Vec::new();
+        let result = replay(dir, floor, |record| {
+            if let Record::Points { points, .. } = record {
+                values.extend(points.iter().map(|(_, p)| p.value));
+            }
+        });
+        (values, result.unwrap().damage.len())
+    }
+
+    fn three_records(dir: &Path) -> PathBuf {
+        let mut log = Log::open(dir).unwrap();
+        for value in [1.0, 2.0, 3.0] {
+            log.append(&frame(value)).unwrap();
+        }
+        segment_path(dir, log.number)
+    }
+
+    #[test]
+    fn appended_records_come_back_in_order_across_segments_and_reopening() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut log = Log::open(dir.path()).unwrap();
+        log.append(&frame(1.0)).unwrap();
+        let floor = log.rotate().unwrap();
+        log.append(&frame(2.0)).unwrap();
+        assert!(log.syncer().sync().unwrap());
+        assert!(!log.syncer().sync().unwrap());
+        drop(log);
+        let mut log = Log::open(dir.path()).unwrap();
+        log.append(&frame(3.0)).unwrap();
+        assert_eq!(values(dir.path(), 0), (vec![1.0, 2.0, 3.0], 0));
+        assert_eq!(values(dir.path(), floor), (vec![2.0, 3.0], 0));
+        log.remove_before(floor).unwrap();
+        assert_eq!(values(dir.path(), 0), (vec![2.0, 3.0], 0));
+    }
+
+    #[test]
+    fn a_torn_end_loses_only_the_last_record() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = three_records(dir.path());
+        let bytes = std::fs::read(&path).unwrap();
+        for cut in 1..frame(3.0).len() {
+            std::fs::write(&path, &bytes[..bytes.len() - cut]).unwrap();
+            assert_eq!(values(dir.path(), 0), (vec![1.0, 2.0], 1), "{cut} bytes cut off");
+        }
+    }
+
+    #[test]
+    fn a_flipped_byte_never_yields_a_wrong_value() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = three_records(dir.path());
+        let bytes = std::fs::read(&path).unwrap();
+        for at in HEADER..bytes.len() {
+            let mut bad = bytes.clone();
+            bad[at] ^= 0x10;
+            std::fs::write(&path, &bad).unwrap();
+            let (got, damage) = values(dir.path(), 0);
+            assert!(damage >= 1 && got.len() < 3, "byte {at}: {got:?}");
+            assert!(got.iter().all(|v| [1.0, 2.0, 3.0].contains(v)), "byte {at}: {got:?}");
+        }
+    }
+
+    #[test]
+    fn a_newer_format_is_refused_by_name() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = three_records(dir.path());
+        let mut bytes = std::fs::read(&path).unwrap();
+        bytes[8] = 9;
+        std::fs::write(&path, &bytes).unwrap();
+        let error = replay(dir.path(), 0, |_| ()).unwrap_err().to_string();
+        assert!(error.contains("format 9") && error.contains("upgrade"), "{error}");
+    }
+}

@@ -1,0 +1,92 @@
+//! Carbon's plaintext protocol: `name value timestamp`, one point a line.
+//!
+//! Nearly every line has single blanks between its fields and digits for a time stamp. [`usual`] reads those without a
+//! detour; whatever it does not know is read again by [`unusual`], which knows all the rules and the reason to refuse.
+
+use memchr::memchr;
+
+use super::Limits;
+use super::number;
+use crate::model::{Batch, Point, Reject};
+
+#[cfg(test)]
+mod tests;
+
+/// Parses whole lines into `batch`. The line end may be `\n` or `\r\n` and may be missing from the last line.
+///
+/// `refused` is called with the reason and the text of each line that is not taken. Gives the number of lines that were
+/// taken or refused; blank lines are neither.
+pub fn parse_lines<'a>(
+    mut buffer: &'a [u8],
+    limits: &Limits,
+    batch: &mut Batch<'a>,
+    mut refused: impl FnMut(Reject, &'a [u8]),
+) -> u64 {
+    let mut lines = 0;
+    while !buffer.is_empty() {
+        let (line, rest) = match memchr(b'\n', buffer) {
+            Some(end) => (&buffer[..end], &buffer[end + 1..]),
+            None => (buffer, &buffer[buffer.len()..]),
+        };
+        buffer = rest;
+        match parse_line(line, limits) {
+            Ok((name, point)) => batch.push(name, point),
+            Err(Reject::BadLine) if line.iter().copied().all(is_blank) => continue,
+            Err(reason) => refused(reason, line),
+        }
+        lines += 1;
+    }
+    lines
+}
+
+/// Parses one line, without its `\n`. A blank line is a [`Reject::BadLine`].
+pub fn parse_line<'a>(line: &'a [u8], limits: &Limits) -> Result<(&'a str, Point), Reject> {
+    if line.len() > limits.max_line_bytes {
+        return Err(Reject::LineTooLong);
+    }
+    match usual(line, limits) {
+        Some(taken) => Ok(taken),
+        None => unusual(line, limits),
+    }
+}
+
+fn usual<'a>(line: &'a [u8], limits: &Limits) -> Option<(&'a str, Point)> {
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    let (rest, timestamp) = split_last_blank(line)?;
+    let (name, value) = split_last_blank(rest)?;
+    let timestamp = number::seconds(timestamp)?;
+    let value = fast_float2::parse(value).ok()?;
+    // Without an early end, so that the compiler can test many bytes at once. Also refuses a name with a second blank
+    // or a tab in it: that line has other than three fields.
+    let unbroken = name.iter().fold(true, |unbroken, &byte| unbroken & (byte > b' '));
+    if !unbroken || name.is_empty() {
+        return None;
+    }
+    limits.check_value(value).ok()?;
+    limits.check_future(timestamp).ok()?;
+    Some((std::str::from_utf8(name).ok()?, Point { timestamp, value }))
+}
+
+/// The parts before and after the last blank. Numbers are short: a plain loop is quicker than a call.
+fn split_last_blank(text: &[u8]) -> Option<(&[u8], &[u8])> {
+    let at = text.iter().rposition(|&byte| byte == b' ')?;
+    Some((&text[..at], &text[at + 1..]))
+}
+
+fn unusual<'a>(line: &'a [u8], limits: &Limits) -> Result<(&'a str, Point), Reject> {
+    let mut fields = line.split(|&byte| is_blank(byte)).filter(|field| !field.is_empty());
+    let (Some(name), Some(value), Some(timestamp), None) =
+        (fields.next(), fields.next(), fields.next(), fields.next())
+    else {
+        return Err(Reject::BadLine);
+    };
+    let name = std::str::from_utf8(name).map_err(|_| Reject::NotUtf8)?;
+    let value = number::float(value).ok_or(Reject::BadValue)?;
+    let timestamp = number::float(timestamp).ok_or(Reject::BadTimestamp)?;
+    Ok((name, limits.point(timestamp, value)?))
+}
+
+/// White space as carbon splits on it: blank, tab, line feed, vertical tab, form feed, carriage return.
+fn is_blank(byte: u8) -> bool {
+    byte == b' ' || (b'\t'..=b'\r').contains(&byte)
+}

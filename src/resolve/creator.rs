@@ -1,0 +1,97 @@
+//! What creating a metric takes: a fresh id, a policy by the rules, and leave to do so.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use crate::config::{Ingest, Rules};
+use crate::model::{MetricId, PolicyId, Reject};
+use crate::rollup::{Points, PointsError};
+
+/// Hands out ids; one creation at a time.
+pub(super) struct Creator {
+    rules: Arc<Rules>,
+    next: MetricId,
+    /// Policies by the two rules that gave them, so that a name costs two pattern searches and no more.
+    policies: HashMap<(Option<usize>, Option<usize>), PolicyId>,
+    bucket: Option<Bucket>,
+}
+
+/// A token per creation, refilled at the configured rate; a second's worth may be saved up.
+struct Bucket {
+    per_second: f64,
+    tokens: f64,
+    refilled: Instant,
+}
+
+impl Creator {
+    pub(super) fn new(rules: Arc<Rules>, limits: &Ingest, next: MetricId) -> Self {
+        let per_second = limits.max_creates_per_second as f64;
+        let bucket =
+            (per_second > 0.0).then(|| Bucket { per_second, tokens: per_second, refilled: Instant::now() });
+        Self { rules, next, policies: HashMap::new(), bucket }
+    }
+
+    pub(super) fn next_id(&mut self) -> MetricId {
+        let id = self.next;
+        self.next = MetricId(id.0 + 1);
+        id
+    }
+
+    pub(super) fn take_token(&mut self) -> Result<(), Reject> {
+        if self.next.0 == u32::MAX {
+            return Err(Reject::MetricLimit);
+        }
+        self.bucket.as_mut().map_or(Ok(()), Bucket::take)
+    }
+
+    pub(super) fn policy(&mut self, points: &Points, name: &str, now: u32) -> Result<PolicyId, PointsError> {
+        let matched = self.rules.policy_for(name);
+        let place = |at: Option<*const ()>| at.map(|p| p as usize);
+        let key = (
+            place(matched.retention_rule.map(|r| std::ptr::from_ref(r).cast())),
+            place(matched.aggregation_rule.map(|r| std::ptr::from_ref(r).cast())),
+        );
+        if let Some(&id) = self.policies.get(&key) {
+            return Ok(id);
+        }
+        let id = points.intern_policy(&matched.policy, now)?;
+        self.policies.insert(key, id);
+        Ok(id)
+    }
+}
+
+impl Bucket {
+    fn take(&mut self) -> Result<(), Reject> {
+        let now = Instant::now();
+        let refill = now.duration_since(self.refilled).as_secs_f64() * self.per_second;
+        self.tokens = (self.tokens + refill).min(self.per_second);
+        self.refilled = now;
+        if self.tokens < 1.0 {
+            return Err(Reject::CreateRate);
+        }
+        self.tokens -= 1.0;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rate_limit_refuses_what_is_over_it() {
+        let limits = Ingest { max_creates_per_second: 3, ..Ingest::default() };
+        let mut creator = Creator::new(Arc::default(), &limits, MetricId(0));
+        let granted = (0..100).filter(|_| creator.take_token().is_ok()).count();
+        assert!((3..100).contains(&granted), "{granted}");
+        assert_eq!(creator.bucket.as_mut().unwrap().take(), Err(Reject::CreateRate));
+    }
+
+    #[test]
+    fn without_a_limit_every_creation_is_granted() {
+        let mut creator = Creator::new(Arc::default(), &Ingest::default(), MetricId(5));
+        assert!((0..1000).all(|_| creator.take_token().is_ok()));
+        assert_eq!((creator.next_id(), creator.next_id()), (MetricId(5), MetricId(6)));
+    }
+}

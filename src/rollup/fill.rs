@@ -1,0 +1,164 @@
+//! Filling in aggregated stages, and letting go of what is past its retention.
+
+use std::sync::Arc;
+
+use super::points::{Points, PointsError};
+use super::view::View;
+use crate::model::{MetricId, Policy, PolicyId, SlotRange};
+use crate::store::{Column, Cut, Mark, StoreError};
+
+/// Slots of a stage that are filled in together: fewer, larger chunks. Until then readers aggregate them.
+const FILL_SLOTS: u32 = 32;
+/// A slot is left open this long after its end, so that most late points are in before it is written.
+const GRACE_SECS: u32 = 60;
+/// Metrics aggregated in one go.
+const BATCH: usize = 64;
+
+impl Points {
+    /// Fills in the aggregated stages that have enough finished slots. Gives the number of stages moved forward.
+    pub fn fill(&self, now: u32) -> Result<u64, PointsError> {
+        let mut moved = 0;
+        for (id, policy) in self.policies().all() {
+            for level in 1..policy.retention.stages().len() {
+                let stages = policy.retention.stages();
+                let (finer, stage) = (stages[level - 1], stages[level]);
+                let target = stage.floor(now.saturating_sub(GRACE_SECS));
+                let quarter = u32::try_from(finer.span_secs() / 4).unwrap_or(u32::MAX) / stage.step_secs;
+                let due = FILL_SLOTS.min(quarter).max(1);
+                if target.saturating_sub(self.mark(id, level)) / stage.step_secs >= due {
+                    self.fill_to(id, &policy, level, target)?;
+                    moved += 1;
+                }
+            }
+        }
+        Ok(moved)
+    }
+
+    /// Fills in everything a policy has up to and with the present slots: its metrics are about to leave it.
+    pub fn settle(&self, id: PolicyId, now: u32) -> Result<(), PointsError> {
+        let Some(policy) = self.policies().get(id) else { return Ok(()) };
+        for (level, stage) in policy.retention.stages().iter().enumerate().skip(1) {
+            self.fill_to(id, &policy, level, stage.floor(now) + stage.step_secs)?;
+        }
+        Ok(())
+    }
+
+    /// Drops partitions that every metric's retention has passed. Gives the number dropped.
+    ///
+    /// A stage is kept one slot of the next stage longer, so that a slot touched by the oldest allowed point can still be
+    /// made anew, and until the next stage is filled in.
+    pub fn expire(&self, now: u32) -> Result<u64, PointsError> {
+        let _one_at_a_time = self.cutting.lock();
+        let mut dropped = 0;
+        for (id, policy) in self.policies().all() {
+            let stages = policy.retention.stages();
+            for (level, &stage) in stages.iter().enumerate() {
+                let kept =
+                    stage.span_secs() + stages.get(level + 1).map_or(0, |next| u64::from(next.step_secs));
+                let mut before = u32::try_from(u64::from(now).saturating_sub(kept)).unwrap_or(0);
+                if level + 1 < stages.len() {
+                    before = before.min(self.lowest_mark(stage, id, level + 1));
+                }
+                dropped += self.store().expire(stage, before)?;
+            }
+        }
+        Ok(dropped)
+    }
+
+    /// Policies may share a stage; it is let go of only when the next stage of each of them is filled in.
+    fn lowest_mark(&self, stage: crate::model::Stage, id: PolicyId, next: usize) -> u32 {
+        let mut lowest = self.mark(id, next);
+        for (other, policy) in self.policies().all() {
+            let stages = policy.retention.stages();
+            if let Some(level) = stages.iter().position(|s| *s == stage).filter(|l| l + 1 < stages.len()) {
+                lowest = lowest.min(self.mark(other, level + 1));
+            }
+        }
+        lowest
+    }
+
+    fn mark(&self, id: PolicyId, level: usize) -> u32 {
+        let snapshot = self.store().snapshot();
+        let mut marks = snapshot.position().marks.iter();
+        let stored = marks.find(|m| m.policy == id && m.level as usize == level).map(|m| m.until);
+        stored.unwrap_or_else(|| self.first_mark(id, level))
+    }
+
+    fn fill_to(
+        &self,
+        id: PolicyId,
+        policy: &Arc<Policy>,
+        level: usize,
+        target: u32,
+    ) -> Result<(), PointsError> {
+        let _one_at_a_time = self.cutting.lock();
+        let stage = policy.retention.stages()[level];
+        let begin = self.mark(id, level);
+        let range = SlotRange::between(begin, target, stage.step_secs);
+        let mut position = self.store().snapshot().position().clone();
+        let mut cut = self.store().begin()?;
+        let (current, former) = self.members(id);
+        let mut all: Vec<(MetricId, bool)> = current.into_iter().map(|m| (m, true)).collect();
+        all.extend(former.into_iter().map(|m| (m, false)));
+        all.sort_unstable();
+        for batch in all.chunk_by(|a, b| a.1 == b.1).flat_map(|run| run.chunks(BATCH)) {
+            self.fill_batch(&mut *cut, (id, Arc::clone(policy)), level, batch, range)?;
+        }
+        position.cut = self.next_cut(position.cut);
+        position.marks = self.marks_with(position.marks);
+        position.marks.retain(|m| !(m.policy == id && m.level as usize == level));
+        position.marks.push(Mark { policy: id, level: level as u32, until: target.max(begin) });
+        cut.commit(position)?;
+        Ok(())
+    }
+
+    /// A failed cut has its number already, and its points must stay behind this one's.
+    fn next_cut(&self, last: u64) -> u64 {
+        if let Some(frozen) = &self.memory().frozen {
+            frozen.renumber(last + 2);
+        }
+        last + 1
+    }
+
+    fn fill_batch(
+        &self,
+        cut: &mut dyn Cut,
+        policy: (PolicyId, Arc<Policy>),
+        level: usize,
+        batch: &[(MetricId, bool)],
+        range: SlotRange,
+    ) -> Result<(), StoreError> {
+        let ids: Vec<MetricId> = batch.iter().map(|&(id, _)| id).collect();
+        let stage = policy.1.retention.stages()[level];
+        let method = policy.1.aggregator;
+        let current = batch.first().is_some_and(|&(_, current)| current);
+        let view = if current {
+            View::open(self, policy, ids.clone(), (range.start, range.end()))
+        } else {
+            View::open_former(self, policy, ids.clone())
+        };
+        let mut column = Column::default();
+        for (id, window) in ids.into_iter().zip(view.read(level, range)?) {
+            column.clear();
+            for at in 0..range.len {
+                let partial = window.partial(at);
+                if partial.count() > 0 {
+                    column.push_partial(range.time(at), partial);
+                }
+            }
+            if !column.times.is_empty() {
+                cut.put(stage, id, method, &column)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The metrics that have a policy, and those that once had it.
+    fn members(&self, id: PolicyId) -> (Vec<MetricId>, Vec<MetricId>) {
+        let former = self.policies().former_metrics(id);
+        let memory = self.memory();
+        let all = (0..memory.live.id_bound()).map(MetricId);
+        let has = |m: &MetricId| memory.live.state(*m).is_some_and(|s| s.policy == id);
+        (all.filter(has).collect(), former.into_iter().filter(|m| !has(m)).collect())
+    }
+}

@@ -1,0 +1,257 @@
+//! Points in memory: an append-only arena with one backward list per metric.
+//!
+//! A point is appended to the arena and linked to the metric's previous one: in order, late, or a second value for a slot
+//! all cost the same, and the newest entry for a slot is met first when walking back. Sixteen bytes per point; sorting
+//! and compressing wait until the cut.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::model::{MetricId, Point, PolicyId, Span};
+
+const NONE: u32 = u32::MAX;
+const SEGMENT_BITS: u32 = 16;
+const SEGMENT: usize = 1 << SEGMENT_BITS;
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    timestamp: u32,
+    /// The metric's previous entry.
+    previous: u32,
+    value: f64,
+}
+
+/// Grown by whole segments, so that it never moves what it holds.
+#[derive(Debug, Default)]
+struct Arena {
+    segments: Vec<Vec<Entry>>,
+    len: u32,
+}
+
+impl Arena {
+    fn push(&mut self, entry: Entry) -> u32 {
+        let at = self.len;
+        if at as usize & (SEGMENT - 1) == 0 {
+            self.segments.push(Vec::with_capacity(SEGMENT));
+        }
+        if let Some(segment) = self.segments.last_mut() {
+            segment.push(entry);
+        }
+        self.len += 1;
+        at
+    }
+
+    fn get(&self, at: u32) -> Entry {
+        self.segments[(at >> SEGMENT_BITS) as usize][at as usize & (SEGMENT - 1)]
+    }
+
+    /// Newest first.
+    fn walk(&self, mut at: u32, mut visit: impl FnMut(Point)) {
+        while at != NONE {
+            let entry = self.get(at);
+            visit(Point { timestamp: entry.timestamp, value: entry.value });
+            at = entry.previous;
+        }
+    }
+}
+
+/// What ingest must know of a metric, in one cache line's quarter.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct State {
+    newest: u32,
+    pub(super) policy: PolicyId,
+    pub(super) span: Span,
+}
+
+/// A point that is older than stage 0 reaches, and the stage that takes it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Direct {
+    pub(super) level: usize,
+    pub(super) point: Point,
+}
+
+/// The points accepted since the last cut.
+#[derive(Debug, Default)]
+pub(super) struct Head {
+    states: Vec<State>,
+    arena: Arena,
+    direct: HashMap<MetricId, Vec<Direct>>,
+    direct_len: usize,
+}
+
+impl Head {
+    /// Makes room for a metric.
+    pub(super) fn add_metric(&mut self, id: MetricId, policy: PolicyId, span: Span) {
+        let vacant = State { newest: NONE, policy: PolicyId(u32::MAX), span: Span::EMPTY };
+        if self.states.len() <= id.index() {
+            self.states.resize(id.index() + 1, vacant);
+        }
+        let state = &mut self.states[id.index()];
+        state.policy = policy;
+        state.span = span;
+    }
+
+    pub(super) fn state(&self, id: MetricId) -> Option<&State> {
+        self.states.get(id.index()).filter(|s| s.policy.0 != u32::MAX)
+    }
+
+    pub(super) fn set_policy(&mut self, id: MetricId, policy: PolicyId) {
+        if let Some(state) = self.states.get_mut(id.index()) {
+            state.policy = policy;
+        }
+    }
+
+    /// Forgets a metric: its points are no longer reached.
+    pub(super) fn remove_metric(&mut self, id: MetricId) {
+        if let Some(state) = self.states.get_mut(id.index()) {
+            *state = State { newest: NONE, policy: PolicyId(u32::MAX), span: Span::EMPTY };
+        }
+        self.direct.remove(&id);
+    }
+
+    /// Ids that were ever added, as an upper bound.
+    pub(super) fn id_bound(&self) -> u32 {
+        self.states.len() as u32
+    }
+
+    pub(super) fn push(&mut self, id: MetricId, point: Point) {
+        let state = &mut self.states[id.index()];
+        let entry = Entry { timestamp: point.timestamp, previous: state.newest, value: point.value };
+        state.newest = self.arena.push(entry);
+        state.span.cover(point.timestamp);
+    }
+
+    pub(super) fn push_direct(&mut self, id: MetricId, direct: Direct) {
+        self.states[id.index()].span.cover(direct.point.timestamp);
+        self.direct.entry(id).or_default().push(direct);
+        self.direct_len += 1;
+    }
+
+    /// Number of points held.
+    pub(super) fn len(&self) -> usize {
+        self.arena.len as usize + self.direct_len
+    }
+
+    /// The metric's points, newest first.
+    pub(super) fn walk(&self, id: MetricId, visit: impl FnMut(Point)) {
+        if let Some(state) = self.states.get(id.index()) {
+            self.arena.walk(state.newest, visit);
+        }
+    }
+
+    pub(super) fn direct(&self, id: MetricId) -> &[Direct] {
+        self.direct.get(&id).map_or(&[], Vec::as_slice)
+    }
+
+    /// Takes the points out for a cut; the metrics stay known.
+    pub(super) fn freeze(&mut self, cut: u64, log_floor: u64) -> Frozen {
+        let mut newest = Vec::with_capacity(self.states.len());
+        for state in &mut self.states {
+            newest.push(std::mem::replace(&mut state.newest, NONE));
+        }
+        self.direct_len = 0;
+        Frozen {
+            cut: AtomicU64::new(cut),
+            log_floor,
+            newest,
+            arena: std::mem::take(&mut self.arena),
+            direct: std::mem::take(&mut self.direct),
+        }
+    }
+}
+
+/// The points of one cut on their way into the store. Read beside the store until the cut is committed.
+#[derive(Debug)]
+pub(super) struct Frozen {
+    /// The cut that will hold them: a snapshot with this number or a later one has them already.
+    cut: AtomicU64,
+    /// The log may forget segments before this one once the cut is committed.
+    pub(super) log_floor: u64,
+    newest: Vec<u32>,
+    arena: Arena,
+    direct: HashMap<MetricId, Vec<Direct>>,
+}
+
+impl Frozen {
+    pub(super) fn cut(&self) -> u64 {
+        self.cut.load(Ordering::SeqCst)
+    }
+
+    /// Another commit goes first.
+    pub(super) fn renumber(&self, cut: u64) {
+        self.cut.store(cut, Ordering::SeqCst);
+    }
+
+    /// The metric's points, newest first.
+    pub(super) fn walk(&self, id: MetricId, visit: impl FnMut(Point)) {
+        if let Some(&newest) = self.newest.get(id.index()) {
+            self.arena.walk(newest, visit);
+        }
+    }
+
+    pub(super) fn direct(&self, id: MetricId) -> &[Direct] {
+        self.direct.get(&id).map_or(&[], Vec::as_slice)
+    }
+
+    /// Metrics that have points here, ascending.
+    pub(super) fn metrics(&self) -> impl Iterator<Item = MetricId> + '_ {
+        let has = |(i, &newest): (usize, &u32)| {
+            let id = MetricId(i as u32);
+            (newest != NONE || self.direct.contains_key(&id)).then_some(id)
+        };
+        self.newest.iter().enumerate().filter_map(has)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.arena.len as usize + self.direct.values().map(Vec::len).sum::<usize>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn point(timestamp: u32, value: f64) -> Point {
+        Point { timestamp, value }
+    }
+
+    #[test]
+    fn a_metric_sees_its_own_points_newest_first_across_a_freeze() {
+        let mut head = Head::default();
+        for id in [0, 3] {
+            head.add_metric(MetricId(id), PolicyId(0), Span::EMPTY);
+        }
+        head.push(MetricId(3), point(10, 1.0));
+        head.push(MetricId(0), point(10, 9.0));
+        head.push(MetricId(3), point(5, 2.0));
+        let frozen = head.freeze(1, 2);
+        head.push(MetricId(3), point(20, 3.0));
+
+        let seen = |walk: &dyn Fn(&mut dyn FnMut(Point))| {
+            let mut values = Vec::new();
+            walk(&mut |p| values.push(p.value));
+            values
+        };
+        assert_eq!(seen(&|v| frozen.walk(MetricId(3), v)), [2.0, 1.0]);
+        assert_eq!(seen(&|v| head.walk(MetricId(3), v)), [3.0]);
+        assert_eq!(frozen.metrics().collect::<Vec<_>>(), [MetricId(0), MetricId(3)]);
+        assert_eq!(head.state(MetricId(3)).unwrap().span, Span { first: 5, last: 20 });
+        assert!(head.state(MetricId(1)).is_none());
+    }
+
+    #[test]
+    fn the_arena_grows_past_a_segment() {
+        let mut head = Head::default();
+        head.add_metric(MetricId(0), PolicyId(0), Span::EMPTY);
+        let n = SEGMENT as u32 + 10;
+        for t in 0..n {
+            head.push(MetricId(0), point(t, f64::from(t)));
+        }
+        let mut next = n;
+        head.walk(MetricId(0), |p| {
+            next -= 1;
+            assert_eq!(p.timestamp, next);
+        });
+        assert_eq!((next, head.len()), (0, n as usize));
+    }
+}

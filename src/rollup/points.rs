@@ -1,0 +1,516 @@
+//! The points of all metrics: accepted through the log, held in memory, cut into the store, read from both.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use parking_lot::{Mutex, RwLock};
+
+use super::head::{Direct, Frozen, Head};
+use super::policies::Policies;
+use super::view::{Held, View};
+use crate::log::{Log, LogError, Syncer, encode_deleted, encode_metrics, encode_points, encode_policies};
+use crate::model::{
+    Cancel, Cancelled, MetricId, MetricRecord, Point, Policy, PolicyId, Reject, SlotRange, Span, Window,
+};
+use crate::store::{Mark, MetricStore, PointStore, StoreError};
+
+/// Metrics read in one go: enough to read a page of a block once, few enough to split over two cores.
+const READ_BATCH: usize = 64;
+/// Accepting stops when memory holds this many times `head_points`.
+const HEAD_SLACK: usize = 4;
+
+/// Why points could not be accepted or read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PointsError {
+    /// The log could not be written.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// Cuts cannot keep up or keep failing; try again later.
+    #[error(
+        "{held} points wait in memory to be written to the store; the limit is {limit} (4 x store.head_points)"
+    )]
+    Full {
+        /// Points held.
+        held: usize,
+        /// Points allowed.
+        limit: usize,
+    },
+    /// Nobody waits for the answer any more.
+    #[error("the query was given up")]
+    Cancelled(Cancelled),
+}
+
+impl From<Cancelled> for PointsError {
+    fn from(cancelled: Cancelled) -> Self {
+        PointsError::Cancelled(cancelled)
+    }
+}
+
+/// What became of a batch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Appended {
+    /// Points in the log and readable.
+    pub stored: u64,
+    /// Points older than their metric is kept.
+    pub too_old: u64,
+}
+
+/// Values of one metric over a window; NaN where there is none.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Series {
+    /// The slots.
+    pub range: SlotRange,
+    /// One value per slot.
+    pub values: Vec<f64>,
+}
+
+/// Points not in the store yet.
+#[derive(Default)]
+pub(super) struct Memory {
+    pub(super) live: Head,
+    pub(super) frozen: Option<Arc<Frozen>>,
+}
+
+/// See the module documentation.
+pub struct Points {
+    store: Arc<dyn PointStore>,
+    catalogue: Arc<dyn MetricStore>,
+    policies: Policies,
+    /// Taken before `memory`: the order in the log is the order in memory.
+    log: Mutex<Log>,
+    syncer: Syncer,
+    memory: Mutex<Memory>,
+    head_points: usize,
+    /// Where aggregated stages of policies begin that have no mark in the store yet.
+    first_marks: RwLock<HashMap<(PolicyId, usize), u32>>,
+    /// Metrics not in the catalogue yet.
+    pub(super) created: Mutex<Vec<MetricRecord>>,
+    pub(super) new_policies: Mutex<Vec<(PolicyId, Policy)>>,
+    /// What the catalogue knows of each metric's last second, so that it is told only of news.
+    pub(super) recorded_last: Mutex<Vec<u32>>,
+    /// One cut at a time.
+    pub(super) cutting: Mutex<()>,
+}
+
+impl Points {
+    /// Over a store and its catalogue, with `log` open for appending. Metrics, policies and the old log follow by
+    /// [`Points::restore_policy`], [`Points::restore_metric`] and [`Points::replay`].
+    pub fn new(
+        store: Arc<dyn PointStore>,
+        catalogue: Arc<dyn MetricStore>,
+        log: Log,
+        head_points: usize,
+    ) -> Self {
+        Self {
+            store,
+            catalogue,
+            policies: Policies::default(),
+            syncer: log.syncer(),
+            log: Mutex::new(log),
+            memory: Mutex::default(),
+            head_points: head_points.max(1),
+            first_marks: RwLock::default(),
+            created: Mutex::default(),
+            new_policies: Mutex::default(),
+            recorded_last: Mutex::default(),
+            cutting: Mutex::default(),
+        }
+    }
+
+    /// The policies in use.
+    pub fn policies(&self) -> &Policies {
+        &self.policies
+    }
+
+    /// Takes a policy from the catalogue.
+    pub fn restore_policy(&self, id: PolicyId, policy: Policy, now: u32) {
+        self.begin_marks(id, &policy, now);
+        self.policies.restore(id, policy);
+    }
+
+    /// Takes a metric from the catalogue.
+    pub fn restore_metric(&self, record: &MetricRecord) {
+        let Some((&current, earlier)) = record.policies.split_last() else { return };
+        for &policy in earlier {
+            self.policies.remember(record.id, policy);
+        }
+        self.memory.lock().live.add_metric(record.id, current, record.span);
+        let mut recorded = self.recorded_last.lock();
+        if recorded.len() <= record.id.index() {
+            recorded.resize(record.id.index() + 1, 0);
+        }
+        recorded[record.id.index()] = record.span.last;
+    }
+
+    /// Takes a policy from the old log.
+    pub fn replay_policy(&self, id: PolicyId, policy: Policy, now: u32) {
+        if self.policies.get(id).is_none() {
+            self.restore_policy(id, policy.clone(), now);
+            self.new_policies.lock().push((id, policy));
+        }
+    }
+
+    /// Remembers that the catalogue does not have a metric of the old log yet.
+    pub fn replay_created(&self, record: MetricRecord) {
+        self.created.lock().push(record);
+    }
+
+    /// Takes points from the old log, as they were accepted then.
+    pub fn replay(&self, points: &[(MetricId, Point)], accepted: u32) {
+        let mut memory = self.memory.lock();
+        for &(id, point) in points {
+            let Some(state) = memory.live.state(id) else { continue };
+            let Some(policy) = self.policies.get(state.policy) else { continue };
+            match placed(&policy, point.timestamp, accepted) {
+                Some(0) => memory.live.push(id, point),
+                Some(level) => memory.live.push_direct(id, Direct { level, point }),
+                None => {}
+            }
+        }
+    }
+
+    /// The number of a policy; a new one is logged before it is used.
+    pub fn intern_policy(&self, policy: &Policy, now: u32) -> Result<PolicyId, PointsError> {
+        let mut log = self.log.lock();
+        let (id, new) = self.policies.intern(policy);
+        if new {
+            self.begin_marks(id, policy, now);
+            self.new_policies.lock().push((id, policy.clone()));
+            let mut frame = Vec::new();
+            encode_policies(&[(id, policy.clone())], &mut frame);
+            log.append(&frame)?;
+        }
+        Ok(id)
+    }
+
+    /// Logs new metrics and makes room for their points.
+    pub fn create(&self, metrics: &[(MetricId, PolicyId, &str)]) -> Result<(), PointsError> {
+        let mut frame = Vec::new();
+        encode_metrics(metrics.iter().copied(), &mut frame);
+        let mut log = self.log.lock();
+        log.append(&frame)?;
+        let mut memory = self.memory.lock();
+        let mut created = self.created.lock();
+        for &(id, policy, name) in metrics {
+            memory.live.add_metric(id, policy, Span::EMPTY);
+            created.push(MetricRecord {
+                id,
+                name: name.to_owned(),
+                policies: vec![policy],
+                span: Span::EMPTY,
+            });
+        }
+        Ok(())
+    }
+
+    /// Accepts points of known metrics. In an error nothing was accepted.
+    pub fn append(&self, points: &[(MetricId, Point)], now: u32) -> Result<Appended, PointsError> {
+        let limit = self.head_points.saturating_mul(HEAD_SLACK);
+        let fresh_after = self.fresh_after(now);
+        let direct: Vec<(MetricId, Direct)>;
+        let mut kept: Vec<(MetricId, Point)>;
+        let mut appended = Appended { stored: points.len() as u64, too_old: 0 };
+        let accepted = if points.iter().all(|(_, p)| p.timestamp >= fresh_after) {
+            direct = Vec::new();
+            points
+        } else {
+            (kept, direct) = self.place(points, now);
+            appended.stored = (kept.len() + direct.len()) as u64;
+            appended.too_old = points.len() as u64 - appended.stored;
+            kept.extend(direct.iter().map(|(id, d)| (*id, d.point)));
+            &kept
+        };
+        let mut frame = Vec::new();
+        encode_points(accepted, now, &mut frame);
+        if accepted.is_empty() {
+            return Ok(appended);
+        }
+        let mut log = self.log.lock();
+        let held = self.held();
+        if held > limit {
+            return Err(PointsError::Full { held, limit });
+        }
+        log.append(&frame)?;
+        let mut memory = self.memory.lock();
+        for &(id, point) in &accepted[..accepted.len() - direct.len()] {
+            memory.live.push(id, point);
+        }
+        for (id, direct) in direct {
+            memory.live.push_direct(id, direct);
+        }
+        Ok(appended)
+    }
+
+    /// Points younger than this are in stage 0 whatever their policy.
+    fn fresh_after(&self, now: u32) -> u32 {
+        let shortest = self.policies.shortest_raw_span();
+        u32::try_from(u64::from(now).saturating_sub(shortest)).unwrap_or(u32::MAX)
+    }
+
+    /// Sorts points by where they go; those too old for every stage are left out.
+    #[allow(clippy::type_complexity, reason = "two lists of the same two things")]
+    fn place(
+        &self,
+        points: &[(MetricId, Point)],
+        now: u32,
+    ) -> (Vec<(MetricId, Point)>, Vec<(MetricId, Direct)>) {
+        let memory = self.memory.lock();
+        let mut raw = Vec::with_capacity(points.len());
+        let mut direct = Vec::new();
+        for &(id, point) in points {
+            let policy = memory.live.state(id).and_then(|s| self.policies.get(s.policy));
+            match policy.and_then(|p| placed(&p, point.timestamp, now)) {
+                Some(0) => raw.push((id, point)),
+                Some(level) => direct.push((id, Direct { level, point })),
+                None => {}
+            }
+        }
+        (raw, direct)
+    }
+
+    /// Why a point that [`Points::append`] left out was left out.
+    pub const LEFT_OUT: Reject = Reject::TooOld;
+
+    /// Makes everything accepted so far survive a loss of power. True when there was something to sync.
+    pub fn sync(&self) -> Result<bool, PointsError> {
+        Ok(self.syncer.sync()?)
+    }
+
+    /// Points in memory.
+    pub fn held(&self) -> usize {
+        let memory = self.memory.lock();
+        memory.live.len() + memory.frozen.as_ref().map_or(0, |f| f.len())
+    }
+
+    /// Is it time for a cut because of memory?
+    pub fn wants_cut(&self) -> bool {
+        self.memory.lock().live.len() >= self.head_points
+    }
+
+    /// When a metric has data, and its policy.
+    pub fn state(&self, id: MetricId) -> Option<(PolicyId, Span)> {
+        self.memory.lock().live.state(id).map(|s| (s.policy, s.span))
+    }
+
+    /// For each metric its span; one lock for all.
+    pub fn spans(&self, ids: &[MetricId]) -> Vec<Span> {
+        let memory = self.memory.lock();
+        ids.iter().map(|&id| memory.live.state(id).map_or(Span::EMPTY, |s| s.span)).collect()
+    }
+
+    /// Puts a metric under another policy; what is stored under the old one stays readable.
+    pub fn change_policy(&self, changes: &[(MetricId, PolicyId)]) -> Result<(), PointsError> {
+        self.catalogue.set_policy(changes)?;
+        let mut memory = self.memory.lock();
+        for &(id, policy) in changes {
+            if let Some(old) = memory.live.state(id).map(|s| s.policy) {
+                self.policies.remember(id, old);
+                memory.live.set_policy(id, policy);
+            }
+        }
+        Ok(())
+    }
+
+    /// Forgets metrics and their points.
+    pub fn delete(&self, ids: &[MetricId]) -> Result<(), PointsError> {
+        let _cutting = self.cutting.lock();
+        let mut frame = Vec::new();
+        encode_deleted(ids, &mut frame);
+        self.log.lock().append(&frame)?;
+        self.forget(ids);
+        self.catalogue.delete(ids)?;
+        self.store.delete(ids)?;
+        Ok(())
+    }
+
+    /// Drops metrics from memory only, as a replay of the log does.
+    pub fn forget(&self, ids: &[MetricId]) {
+        let mut memory = self.memory.lock();
+        self.created.lock().retain(|m| !ids.contains(&m.id));
+        for &id in ids {
+            memory.live.remove_metric(id);
+        }
+    }
+
+    /// Values in `(from, until]` of each metric, by the finest stage that reaches back to `from`.
+    ///
+    /// `None` for a metric that keeps nothing in the window: one that lies in the future, or before all its stages.
+    pub fn fetch(
+        &self,
+        ids: &[MetricId],
+        from: i64,
+        until: i64,
+        now: i64,
+        cancel: &Cancel,
+    ) -> Result<Vec<Option<Series>>, PointsError> {
+        let mut groups: HashMap<PolicyId, Vec<usize>> = HashMap::new();
+        {
+            let memory = self.memory.lock();
+            for (i, &id) in ids.iter().enumerate() {
+                if let Some(state) = memory.live.state(id) {
+                    groups.entry(state.policy).or_default().push(i);
+                }
+            }
+        }
+        let mut jobs = Vec::new();
+        for (policy_id, members) in groups {
+            let Some(policy) = self.policies.get(policy_id) else { continue };
+            if let Some((level, range)) = stage_and_range(&policy, from, until, now) {
+                for batch in members.chunks(READ_BATCH) {
+                    jobs.push(Job {
+                        policy_id,
+                        policy: Arc::clone(&policy),
+                        level,
+                        range,
+                        batch: batch.to_vec(),
+                    });
+                }
+            }
+        }
+        let mut result: Vec<Option<Series>> = ids.iter().map(|_| None).collect();
+        for (i, series) in self.run_jobs(ids, &jobs, cancel)? {
+            result[i] = Some(series);
+        }
+        Ok(result)
+    }
+
+    /// How many values [`Points::fetch`] would give, without reading any.
+    pub fn estimate(&self, ids: &[MetricId], from: i64, until: i64, now: i64) -> usize {
+        let memory = self.memory.lock();
+        let mut by_policy: HashMap<PolicyId, usize> = HashMap::new();
+        for &id in ids {
+            if let Some(state) = memory.live.state(id) {
+                *by_policy.entry(state.policy).or_default() += 1;
+            }
+        }
+        let slots = |policy| {
+            let policy: Arc<Policy> = self.policies.get(policy)?;
+            stage_and_range(&policy, from, until, now).map(|(_, range)| range.len)
+        };
+        by_policy.into_iter().map(|(policy, n)| n * slots(policy).unwrap_or(0)).sum()
+    }
+
+    fn run_jobs(
+        &self,
+        ids: &[MetricId],
+        jobs: &[Job],
+        cancel: &Cancel,
+    ) -> Result<Vec<(usize, Series)>, PointsError> {
+        let run = |jobs: &[Job]| -> Result<Vec<(usize, Series)>, PointsError> {
+            let mut done = Vec::new();
+            for job in jobs {
+                cancel.check()?;
+                done.extend(self.run_job(ids, job)?);
+            }
+            Ok(done)
+        };
+        if jobs.len() < 2 {
+            return run(jobs);
+        }
+        let (left, right) = jobs.split_at(jobs.len() / 2);
+        let (left, right) = std::thread::scope(|scope| {
+            let other = scope.spawn(|| run(right));
+            let left = run(left);
+            (left, other.join())
+        });
+        let mut done = left?;
+        match right {
+            Ok(right) => done.extend(right?),
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+        Ok(done)
+    }
+
+    fn run_job(&self, ids: &[MetricId], job: &Job) -> Result<Vec<(usize, Series)>, PointsError> {
+        let metrics = job.batch.iter().map(|&i| ids[i]).collect();
+        let bounds = (job.range.start, job.range.end());
+        let view = View::open(self, (job.policy_id, Arc::clone(&job.policy)), metrics, bounds);
+        let windows = view.read(job.level, job.range)?;
+        let finish =
+            |window: Window| Series { range: window.range, values: finish(window, &job.policy, job.level) };
+        Ok(job.batch.iter().copied().zip(windows.into_iter().map(finish)).collect())
+    }
+
+    pub(super) fn memory(&self) -> Held<'_> {
+        self.memory.lock()
+    }
+
+    pub(super) fn log(&self) -> parking_lot::MutexGuard<'_, Log> {
+        self.log.lock()
+    }
+
+    pub(super) fn store(&self) -> &dyn PointStore {
+        &*self.store
+    }
+
+    pub(super) fn catalogue(&self) -> &dyn MetricStore {
+        &*self.catalogue
+    }
+
+    /// Aggregated stages of a policy that is new begin now: what comes in for earlier slots counts as late.
+    fn begin_marks(&self, id: PolicyId, policy: &Policy, now: u32) {
+        let mut marks = self.first_marks.write();
+        for (level, stage) in policy.retention.stages().iter().enumerate().skip(1) {
+            marks.insert((id, level), stage.floor(now));
+        }
+    }
+
+    /// `marks` and those of policies that have none there: a commit must record where their stages begin.
+    pub(super) fn marks_with(&self, mut marks: Vec<Mark>) -> Vec<Mark> {
+        for (&(policy, level), &until) in self.first_marks.read().iter() {
+            let level = level as u32;
+            if !marks.iter().any(|m| m.policy == policy && m.level == level) {
+                marks.push(Mark { policy, level, until });
+            }
+        }
+        marks.sort_unstable();
+        marks
+    }
+
+    pub(super) fn first_mark(&self, id: PolicyId, level: usize) -> u32 {
+        self.first_marks.read().get(&(id, level)).copied().unwrap_or(0)
+    }
+}
+
+struct Job {
+    policy_id: PolicyId,
+    policy: Arc<Policy>,
+    level: usize,
+    range: SlotRange,
+    batch: Vec<usize>,
+}
+
+/// The stage a point goes to: 0, a coarser one when stage 0 does not reach back so far, or none.
+fn placed(policy: &Policy, timestamp: u32, now: u32) -> Option<usize> {
+    let age = u64::from(now.saturating_sub(timestamp));
+    policy.retention.stages().iter().position(|s| s.covers_age(age))
+}
+
+/// Whisper's rule: the window is cut to what is kept, the request's `from` chooses the stage.
+fn stage_and_range(policy: &Policy, from: i64, until: i64, now: i64) -> Option<(usize, SlotRange)> {
+    let oldest = now - i64::try_from(policy.retention.span_secs()).unwrap_or(i64::MAX);
+    if from > now || until < oldest {
+        return None;
+    }
+    let (from, until) = (from.max(oldest).max(0), until.min(now));
+    let level = policy.retention.level_for_age(u64::try_from(now - from).unwrap_or(0));
+    let step = i64::from(policy.retention.stages()[level].step_secs);
+    let start = from - from % step + step;
+    let end = until - until % step + step;
+    let start_slot = u32::try_from(start).ok()?;
+    let len = usize::try_from((end - start).max(step) / step).ok()?;
+    Some((level, SlotRange { start: start_slot, step: step as u32, len }))
+}
+
+fn finish(window: Window, policy: &Policy, level: usize) -> Vec<f64> {
+    if level == 0 {
+        return window.values;
+    }
+    let slots = policy.slots_at(level);
+    let finished = |at| policy.aggregator.finish(window.partial(at), slots, policy.x_files_factor);
+    (0..window.values.len()).map(|at| finished(at).unwrap_or(f64::NAN)).collect()
+}

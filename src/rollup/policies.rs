@@ -1,0 +1,91 @@
+//! The policies in use, by number.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use parking_lot::RwLock;
+
+use crate::model::{MetricId, Policy, PolicyId};
+
+/// All policies ever used, and which metrics have had more than one.
+#[derive(Debug, Default)]
+pub struct Policies {
+    inner: RwLock<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    by_id: Vec<Arc<Policy>>,
+    by_text: HashMap<String, PolicyId>,
+    /// Earlier policies of metrics whose rule changed, oldest first.
+    earlier: HashMap<MetricId, Vec<PolicyId>>,
+}
+
+impl Policies {
+    /// The policy of that number.
+    pub fn get(&self, id: PolicyId) -> Option<Arc<Policy>> {
+        self.inner.read().by_id.get(id.0 as usize).cloned()
+    }
+
+    /// The number of a policy, and whether it is new.
+    pub fn intern(&self, policy: &Policy) -> (PolicyId, bool) {
+        let text = policy.to_string();
+        if let Some(&id) = self.inner.read().by_text.get(&text) {
+            return (id, false);
+        }
+        let mut inner = self.inner.write();
+        if let Some(&id) = inner.by_text.get(&text) {
+            return (id, false);
+        }
+        let id = PolicyId(inner.by_id.len() as u32);
+        inner.by_id.push(Arc::new(policy.clone()));
+        inner.by_text.insert(text, id);
+        (id, true)
+    }
+
+    /// Puts a policy back under the number it had; numbers are dense.
+    pub fn restore(&self, id: PolicyId, policy: Policy) {
+        let mut inner = self.inner.write();
+        let text = policy.to_string();
+        let policy = Arc::new(policy);
+        while inner.by_id.len() <= id.0 as usize {
+            inner.by_id.push(Arc::clone(&policy));
+        }
+        inner.by_id[id.0 as usize] = policy;
+        inner.by_text.insert(text, id);
+    }
+
+    /// The span of the shortest stage 0: points younger than it need no look at their policy.
+    pub(super) fn shortest_raw_span(&self) -> u64 {
+        self.inner.read().by_id.iter().map(|p| p.retention.raw().span_secs()).min().unwrap_or(0)
+    }
+
+    /// All of them.
+    pub fn all(&self) -> Vec<(PolicyId, Arc<Policy>)> {
+        let inner = self.inner.read();
+        inner.by_id.iter().enumerate().map(|(i, p)| (PolicyId(i as u32), Arc::clone(p))).collect()
+    }
+
+    /// Remembers that `metric` once had `policy`.
+    pub fn remember(&self, metric: MetricId, policy: PolicyId) {
+        let mut inner = self.inner.write();
+        let earlier = inner.earlier.entry(metric).or_default();
+        earlier.retain(|&p| p != policy);
+        earlier.push(policy);
+    }
+
+    /// The policies `metric` had before the one in force, oldest first.
+    pub fn earlier(&self, metric: MetricId) -> Vec<PolicyId> {
+        let inner = self.inner.read();
+        if inner.earlier.is_empty() {
+            return Vec::new();
+        }
+        inner.earlier.get(&metric).cloned().unwrap_or_default()
+    }
+
+    /// Metrics that once had `policy` and now have another.
+    pub(super) fn former_metrics(&self, policy: PolicyId) -> Vec<MetricId> {
+        let inner = self.inner.read();
+        inner.earlier.iter().filter(|(_, had)| had.contains(&policy)).map(|(&id, _)| id).collect()
+    }
+}

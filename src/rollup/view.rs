@@ -1,0 +1,307 @@
+//! One consistent look at some metrics: the store, the points on their way into it, and the points in memory.
+
+use std::sync::Arc;
+
+use super::head::Direct;
+use super::points::{Memory, Points};
+use crate::model::{Aggregator, MetricId, Partial, Point, Policy, PolicyId, SlotRange, Window};
+use crate::store::{Snapshot, StoreError};
+
+/// Metrics of one policy, as they are now.
+pub(super) struct View<'a> {
+    points: &'a Points,
+    snapshot: Box<dyn Snapshot>,
+    policy_id: PolicyId,
+    policy: Arc<Policy>,
+    metrics: Vec<MetricId>,
+    memory: Vec<InMemory>,
+    /// False for metrics that have left the policy: what is in memory or under other policies is not theirs here.
+    current: bool,
+}
+
+/// A metric's points that the snapshot does not have, oldest first.
+#[derive(Default)]
+struct InMemory {
+    points: Vec<Point>,
+    direct: Vec<Direct>,
+}
+
+impl<'a> View<'a> {
+    /// Looks at `metrics`. Points in memory are taken only where they lie in `from..until`.
+    ///
+    /// Memory is copied before the snapshot is opened: a cut in between shows its points twice, which is harmless, and
+    /// never not at all. The cut's number tells whether the snapshot has the frozen points already.
+    pub(super) fn open(
+        points: &'a Points,
+        (policy_id, policy): (PolicyId, Arc<Policy>),
+        metrics: Vec<MetricId>,
+        (from, until): (u32, u32),
+    ) -> Self {
+        let mut memory: Vec<InMemory> = Vec::with_capacity(metrics.len());
+        let inside = |t: u32| from <= t && t < until;
+        let frozen = {
+            let held = points.memory();
+            for &id in &metrics {
+                let mut found = InMemory::default();
+                held.live.walk(id, |p| {
+                    if inside(p.timestamp) {
+                        found.points.push(p);
+                    }
+                });
+                found.direct.extend(held.live.direct(id).iter().rev().filter(|d| inside(d.point.timestamp)));
+                memory.push(found);
+            }
+            held.frozen.clone()
+        };
+        let snapshot = points.store().snapshot();
+        let frozen = frozen.filter(|f| f.cut() > snapshot.position().cut);
+        for (id, found) in metrics.iter().zip(&mut memory) {
+            if let Some(frozen) = &frozen {
+                frozen.walk(*id, |p| {
+                    if inside(p.timestamp) {
+                        found.points.push(p);
+                    }
+                });
+                found.direct.extend(frozen.direct(*id).iter().rev().filter(|d| inside(d.point.timestamp)));
+            }
+            found.points.reverse();
+            found.direct.reverse();
+        }
+        Self { points, snapshot, policy_id, policy, metrics, memory, current: true }
+    }
+
+    /// Looks at what metrics left behind in the store when they went over to another policy.
+    pub(super) fn open_former(
+        points: &'a Points,
+        (policy_id, policy): (PolicyId, Arc<Policy>),
+        metrics: Vec<MetricId>,
+    ) -> Self {
+        let memory = metrics.iter().map(|_| InMemory::default()).collect();
+        Self {
+            points,
+            snapshot: points.store().snapshot(),
+            policy_id,
+            policy,
+            metrics,
+            memory,
+            current: false,
+        }
+    }
+
+    /// The stage at `level` for all metrics of the view.
+    pub(super) fn read(&self, level: usize, range: SlotRange) -> Result<Vec<Window>, StoreError> {
+        let all: Vec<usize> = (0..self.metrics.len()).collect();
+        self.read_some(level, range, &all, self.current)
+    }
+
+    /// `earlier`: fill gaps from the policies a metric had before.
+    fn read_some(
+        &self,
+        level: usize,
+        range: SlotRange,
+        which: &[usize],
+        earlier: bool,
+    ) -> Result<Vec<Window>, StoreError> {
+        let stage = self.policy.retention.stages()[level];
+        let ids: Vec<(MetricId, Aggregator)> =
+            which.iter().map(|&i| (self.metrics[i], self.policy.aggregator)).collect();
+        let mut windows = self.snapshot.read(stage, &ids, range)?;
+        if level == 0 {
+            for (window, &i) in windows.iter_mut().zip(which) {
+                for point in &self.memory[i].points {
+                    if let Some(at) = range.position(point.timestamp) {
+                        window.values[at] = point.value;
+                    }
+                }
+            }
+        } else {
+            self.add_fresh(level, which, &mut windows, earlier)?;
+            for (window, &i) in windows.iter_mut().zip(which) {
+                self.redo_touched(level, i, window, earlier)?;
+                self.add_direct(level, i, window);
+            }
+        }
+        if earlier {
+            self.add_earlier(level, which, &mut windows)?;
+        }
+        Ok(windows)
+    }
+
+    /// Slots behind the mark are aggregated from the finer stage.
+    fn add_fresh(
+        &self,
+        level: usize,
+        which: &[usize],
+        windows: &mut [Window],
+        earlier: bool,
+    ) -> Result<(), StoreError> {
+        let Some(range) = windows.first().map(|w| w.range) else { return Ok(()) };
+        let fresh = SlotRange::between(self.mark(level).max(range.start), range.end(), range.step);
+        let Some(offset) = range.position(fresh.start).filter(|_| fresh.len > 0) else { return Ok(()) };
+        let finer_range = self.finer(level, fresh);
+        // A slot behind the mark is in the store only where an earlier policy with this very stage put it; then the
+        // earlier policy's points are in it already and must not be counted again.
+        let is_begun = |w: &Window| w.counts[offset..].iter().any(|&c| c > 0);
+        let begun: Vec<bool> = windows.iter().map(is_begun).collect();
+        let (mut plain, mut joined) = (Vec::new(), Vec::new());
+        for (at, &i) in which.iter().enumerate() {
+            if begun[at] { joined.push((at, i)) } else { plain.push((at, i)) }
+        }
+        for (group, earlier) in [(plain, earlier), (joined, false)] {
+            let members: Vec<usize> = group.iter().map(|&(_, i)| i).collect();
+            let finer = if members.is_empty() {
+                Vec::new()
+            } else {
+                self.read_some(level - 1, finer_range, &members, earlier)?
+            };
+            for (&(at, _), finer) in group.iter().zip(finer) {
+                let coarse = finer.aggregate(fresh, self.policy.aggregator);
+                for slot in 0..fresh.len {
+                    let merged = self
+                        .policy
+                        .aggregator
+                        .merge(windows[at].partial(offset + slot), coarse.partial(slot));
+                    windows[at].set(offset + slot, merged);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Slots before the mark that a point in memory falls into are aggregated again.
+    fn redo_touched(
+        &self,
+        level: usize,
+        i: usize,
+        window: &mut Window,
+        earlier: bool,
+    ) -> Result<(), StoreError> {
+        let memory = &self.memory[i];
+        let mark = self.mark(level);
+        let finer_direct = memory.direct.iter().filter(|d| d.level < level).map(|d| d.point);
+        let touched = memory.points.iter().copied().chain(finer_direct).filter(|p| p.timestamp < mark);
+        let mut slots: Vec<usize> = touched.filter_map(|p| window.range.position(p.timestamp)).collect();
+        slots.sort_unstable();
+        slots.dedup();
+        for run in slots.chunk_by(|a, b| a + 1 == *b) {
+            let Some(&first) = run.first() else { continue };
+            let range =
+                SlotRange { start: window.range.time(first), len: run.len(), step: window.range.step };
+            let finer = self.read_some(level - 1, self.finer(level, range), &[i], earlier)?;
+            let Some(finer) = finer.first() else { continue };
+            let coarse = finer.aggregate(range, self.policy.aggregator);
+            for (at, &slot) in run.iter().enumerate() {
+                let redone = match better(window.partial(slot), coarse.partial(at)) {
+                    Some(redone) => redone,
+                    None => self.merge_points(window, slot, i),
+                };
+                window.set(slot, redone);
+            }
+        }
+        Ok(())
+    }
+
+    /// The finer stage no longer holds all that the slot was made of: the new points are added to what there is.
+    fn merge_points(&self, window: &Window, slot: usize, i: usize) -> Partial {
+        let in_slot = |p: &&Point| window.range.position(p.timestamp) == Some(slot);
+        let points = self.memory[i].points.iter().filter(in_slot);
+        points.fold(window.partial(slot), |partial, p| {
+            self.policy.aggregator.merge(partial, Partial::point(p.value))
+        })
+    }
+
+    /// Points that entered at this very stage.
+    fn add_direct(&self, level: usize, i: usize, window: &mut Window) {
+        for direct in self.memory[i].direct.iter().filter(|d| d.level == level) {
+            if let Some(at) = window.range.position(direct.point.timestamp) {
+                let one = Partial::direct(direct.point.value);
+                window.set(at, self.policy.aggregator.merge(window.partial(at), one));
+            }
+        }
+    }
+
+    /// Slots that are still empty are filled from the policies a metric had before, the latest first.
+    fn add_earlier(&self, level: usize, which: &[usize], windows: &mut [Window]) -> Result<(), StoreError> {
+        let own_stage = self.policy.retention.stages()[level];
+        for (window, &i) in windows.iter_mut().zip(which) {
+            for earlier in self.points.policies().earlier(self.metrics[i]).into_iter().rev() {
+                let Some(policy) = self.points.policies().get(earlier) else { continue };
+                for (other, stage) in policy.retention.stages().iter().enumerate() {
+                    if *stage != own_stage && window.values.iter().any(|v| v.is_nan()) {
+                        self.fill_from(&policy, other, self.metrics[i], window)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn fill_from(
+        &self,
+        policy: &Policy,
+        level: usize,
+        id: MetricId,
+        window: &mut Window,
+    ) -> Result<(), StoreError> {
+        let stage = policy.retention.stages()[level];
+        let (own, other) = (window.range.step, stage.step_secs);
+        if !own.is_multiple_of(other) && !other.is_multiple_of(own) {
+            return Ok(());
+        }
+        let range = SlotRange::between(window.range.start, window.range.end(), other);
+        for found in self.snapshot.read(stage, &[(id, policy.aggregator)], range)? {
+            fill_empty(window, &finished(&found, policy, policy.slots_at(level)), self.policy.aggregator);
+        }
+        Ok(())
+    }
+
+    fn mark(&self, level: usize) -> u32 {
+        let stored = self.snapshot.position().marks.iter();
+        let mut stored = stored.filter(|m| m.policy == self.policy_id && m.level as usize == level);
+        stored.next().map_or_else(|| self.points.first_mark(self.policy_id, level), |m| m.until)
+    }
+
+    fn finer(&self, level: usize, coarse: SlotRange) -> SlotRange {
+        let step = self.policy.retention.stages()[level - 1].step_secs;
+        SlotRange { start: coarse.start, step, len: coarse.len * (coarse.step / step) as usize }
+    }
+}
+
+/// The aggregate made anew, unless it knows less than what is stored: then finer data it needs is gone.
+fn better(stored: Partial, redone: Partial) -> Option<Partial> {
+    (redone.count() >= stored.count() && !stored.is_direct()).then_some(redone)
+}
+
+/// Every slot as one value that can be aggregated further by another method.
+fn finished(window: &Window, policy: &Policy, slots: u32) -> Window {
+    let mut values = window.values.clone();
+    if !window.counts.is_empty() {
+        for (at, value) in values.iter_mut().enumerate() {
+            *value = policy
+                .aggregator
+                .finish(window.partial(at), slots, policy.x_files_factor)
+                .unwrap_or(f64::NAN);
+        }
+    }
+    Window { range: window.range, values, counts: Vec::new() }
+}
+
+fn fill_empty(window: &mut Window, found: &Window, method: Aggregator) {
+    let coarse = found.aggregate(window.range, method);
+    for at in 0..window.range.len {
+        let partial = coarse.partial(at);
+        if window.values[at].is_nan() && partial.count() > 0 {
+            // A raw slot has no count to divide by later, so an average is finished here.
+            let raw = window.counts.is_empty();
+            let value = if raw {
+                method.finish(partial, partial.count(), 0.0).unwrap_or(f64::NAN)
+            } else {
+                partial.value
+            };
+            window.set(at, Partial { value, count: partial.count() | Partial::DIRECT });
+        }
+    }
+}
+
+/// Kept here so that the borrow of the memory lock is named once.
+pub(super) type Held<'a> = parking_lot::MutexGuard<'a, Memory>;

@@ -1,0 +1,182 @@
+//! The engine: an open store with its index, points and resolver. What the server and the commands both stand on.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::config::Config;
+use crate::index::{Index, SharedIndex};
+use crate::log::{Log, Record};
+use crate::model::{Batch, MetricId, MetricRecord, PolicyId, Span};
+use crate::receive::{Busy, Sink};
+use crate::resolve::Resolver;
+use crate::rollup::{Points, PointsError};
+use crate::store::embedded::Embedded;
+use crate::telemetry::Telemetry;
+
+/// Everything below the listeners.
+pub struct Engine {
+    /// The configuration it was opened with.
+    pub config: Config,
+    /// The metrics.
+    pub index: Arc<SharedIndex>,
+    /// Their points.
+    pub points: Arc<Points>,
+    /// Names to metrics.
+    pub resolver: Resolver,
+    /// Counters.
+    pub telemetry: Arc<Telemetry>,
+    pub(super) store: Embedded,
+    /// Set while the disk is too full to take points.
+    pub(super) paused: AtomicBool,
+}
+
+/// Seconds since the epoch.
+pub fn now() -> u32 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u32::try_from(since.as_secs()).unwrap_or(u32::MAX)
+}
+
+impl Engine {
+    /// Opens the data directory: loads the catalogue, replays the log.
+    pub fn open(config: Config) -> anyhow::Result<Self> {
+        let telemetry = Arc::new(Telemetry::default());
+        let store = Embedded::open(&config.store.path)?;
+        let floor = store.points.snapshot().position().log_floor;
+        let log = Log::open(&store.log_dir)?;
+        let points = Arc::new(Points::new(
+            Arc::clone(&store.points),
+            Arc::clone(&store.metrics),
+            log,
+            config.store.head_points,
+        ));
+        let mut index = Index::new();
+        let next = load(&store, &points, &mut index)?;
+        let next = replay(&store, floor, &points, &mut index, next)?;
+        telemetry.metrics.set(index.len() as u64);
+        let index = Arc::new(SharedIndex::new(index));
+        let resolver = Resolver::new(
+            Arc::clone(&index),
+            Arc::clone(&points),
+            Arc::new(config.rules.clone()),
+            config.ingest.clone(),
+            Arc::clone(&telemetry),
+            MetricId(next),
+        );
+        Ok(Self { config, index, points, resolver, telemetry, store, paused: AtomicBool::new(false) })
+    }
+
+    /// Bytes of all blocks.
+    pub fn stored_bytes(&self) -> u64 {
+        self.store.points.size_bytes()
+    }
+
+    /// Puts metrics whose rule has changed since under their new policy; what they have stays readable.
+    pub fn apply_rules(&self) -> Result<usize, PointsError> {
+        let now = now();
+        let mut moved: Vec<(MetricId, PolicyId)> = Vec::new();
+        let mut left: Vec<PolicyId> = Vec::new();
+        let mut records: Vec<(MetricId, String)> = Vec::new();
+        self.store.metrics.load(&mut |record| records.push((record.id, record.name)))?;
+        for (id, name) in records {
+            let Some((old, _)) = self.points.state(id) else { continue };
+            let policy = self.config.rules.policy_for(&name).policy;
+            if self.points.policies().get(old).is_some_and(|p| *p != policy) {
+                moved.push((id, self.points.intern_policy(&policy, now)?));
+                left.push(old);
+            }
+        }
+        left.sort_unstable();
+        left.dedup();
+        if !moved.is_empty() {
+            // Everything their old policies owe is written before they leave.
+            self.points.cut()?;
+            for policy in left {
+                self.points.settle(policy, now)?;
+            }
+            self.points.change_policy(&moved)?;
+        }
+        Ok(moved.len())
+    }
+}
+
+/// Takes policies and metrics from the catalogue. Gives the first free id.
+fn load(store: &Embedded, points: &Points, index: &mut Index) -> anyhow::Result<u32> {
+    for (id, policy) in store.metrics.policies()? {
+        points.restore_policy(id, policy, now());
+    }
+    let mut next = 0;
+    store.metrics.load(&mut |record| {
+        next = next.max(record.id.0 + 1);
+        add(points, index, &record);
+    })?;
+    Ok(next)
+}
+
+fn add(points: &Points, index: &mut Index, record: &MetricRecord) {
+    points.restore_metric(record);
+    if let Err(error) = index.insert(record.id, &record.name) {
+        tracing::error!(name = record.name, %error, "the index refused a metric of the catalogue");
+    }
+}
+
+/// Takes what the log has beyond the last commit. Gives the first free id.
+fn replay(
+    store: &Embedded,
+    floor: u64,
+    points: &Points,
+    index: &mut Index,
+    next: u32,
+) -> anyhow::Result<u32> {
+    let now = now();
+    let mut next = next;
+    let found = crate::log::replay(&store.log_dir, floor, |record| match record {
+        Record::Points { accepted, points: batch } => points.replay(&batch, accepted),
+        Record::Policies(policies) => {
+            for (id, policy) in policies {
+                points.replay_policy(id, policy, now);
+            }
+        }
+        Record::Metrics(metrics) => {
+            for (id, policy, name) in metrics {
+                next = next.max(id.0 + 1);
+                if index.lookup(name.as_bytes()).is_none() {
+                    let record = MetricRecord { id, name, policies: vec![policy], span: Span::EMPTY };
+                    add(points, index, &record);
+                    points.replay_created(record);
+                }
+            }
+        }
+        Record::Deleted(ids) => {
+            points.forget(&ids);
+            for id in ids {
+                index.remove(id);
+            }
+        }
+    })?;
+    for damage in &found.damage {
+        tracing::warn!(path = %damage.path.display(), offset = damage.offset, detail = damage.detail, "damaged log record");
+    }
+    tracing::debug!(records = found.records, "log replayed");
+    Ok(next)
+}
+
+impl Sink for Engine {
+    fn accept(&self, batch: &Batch<'_>) -> Result<(), Busy> {
+        if self.paused.load(Ordering::Relaxed) {
+            return Err(Busy);
+        }
+        let now = now();
+        let busy = |error: PointsError| {
+            super::complain(&error);
+            Busy
+        };
+        let points = self.resolver.resolve(batch, now).map_err(busy)?;
+        let appended = self.points.append(&points, now).map_err(busy)?;
+        self.telemetry.points_stored.add(appended.stored);
+        if appended.too_old > 0 {
+            self.telemetry.reject(Points::LEFT_OUT, appended.too_old);
+        }
+        Ok(())
+    }
+}

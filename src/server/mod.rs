@@ -1,0 +1,20 @@
+//! The server: wires everything, and the only module that knows every other.
+
+mod engine;
+mod source;
+
+pub use engine::{Engine, now};
+
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+
+/// Says why points are not taken, but not for every batch.
+fn complain(error: &dyn std::error::Error) {
+    static LAST: Mutex<Option<Instant>> = Mutex::new(None);
+    let mut last = LAST.lock();
+    if last.is_none_or(|at| at.elapsed() > Duration::from_secs(5)) {
+        *last = Some(Instant::now());
+        tracing::error!(%error, "points cannot be taken now; senders are held back");
+    }
+}

@@ -1,0 +1,92 @@
+//! Series for the render engine: index, limits, points.
+
+use std::sync::Arc;
+
+use super::engine::Engine;
+use crate::index::{FindError, FindLimits};
+use crate::model::glob::Glob;
+use crate::model::{Cancel, Cancelled, MetricId};
+use crate::render::source::{FetchRequest, Fetched, Source, SourceError};
+use crate::rollup::{PointsError, Series};
+
+impl Source for Engine {
+    fn fetch(&self, requests: &[FetchRequest], cancel: &Cancel) -> Result<Vec<Vec<Fetched>>, SourceError> {
+        let mut budget = Budget { series: 0, points: 0 };
+        requests.iter().map(|request| self.fetch_one(request, &mut budget, cancel)).collect()
+    }
+}
+
+/// What the requests of one render have used up.
+struct Budget {
+    series: usize,
+    points: usize,
+}
+
+impl Engine {
+    fn fetch_one(
+        &self,
+        request: &FetchRequest,
+        budget: &mut Budget,
+        cancel: &Cancel,
+    ) -> Result<Vec<Fetched>, SourceError> {
+        let glob = Glob::parse(&request.pattern).map_err(|e| SourceError::Invalid(e.to_string()))?;
+        let limits = FindLimits { max_hits: self.config.query.max_series };
+        let leaves = self.index.find_leaves(&glob, limits, &|_| true, cancel).map_err(find_failed)?;
+        let ids: Vec<MetricId> = leaves.iter().map(|(id, _)| *id).collect();
+        self.charge(request, &ids, budget)?;
+        let series = self.points.fetch(&ids, request.from, request.until, request.now, cancel);
+        let series = series.map_err(points_failed)?;
+        let named = leaves.into_iter().zip(series);
+        Ok(named.filter_map(|((_, name), series)| series.map(|s| fetched(name, s))).collect())
+    }
+
+    /// Refuses by estimate, before anything is read.
+    fn charge(
+        &self,
+        request: &FetchRequest,
+        ids: &[MetricId],
+        budget: &mut Budget,
+    ) -> Result<(), SourceError> {
+        let limits = &self.config.query;
+        budget.series += ids.len();
+        budget.points += self.points.estimate(ids, request.from, request.until, request.now);
+        let over = |what: &str, used: usize, limit: usize, key: &str| {
+            let pattern = &request.pattern;
+            SourceError::Limit(format!(
+                "the query needs {used} {what} by `{pattern}`; {key} allows {limit}: narrow the pattern or the time range, or raise {key}"
+            ))
+        };
+        if budget.series > limits.max_series {
+            return Err(over("series", budget.series, limits.max_series, "query.max_series"));
+        }
+        if budget.points > limits.max_points {
+            return Err(over("points", budget.points, limits.max_points, "query.max_points"));
+        }
+        Ok(())
+    }
+}
+
+fn fetched(name: String, series: Series) -> Fetched {
+    let (start, step) = (i64::from(series.range.start), i64::from(series.range.step));
+    let end = start + step * series.values.len() as i64;
+    Fetched { name, start, end, step, values: Arc::from(series.values) }
+}
+
+fn find_failed(error: FindError) -> SourceError {
+    match error {
+        FindError::TooManyHits { pattern, limit, .. } => SourceError::Limit(format!(
+            "`{pattern}` matches more than {limit} series; narrow it, or raise query.max_series"
+        )),
+        FindError::Deadline { .. } => SourceError::Deadline,
+        FindError::Abandoned => SourceError::Abandoned,
+        other => SourceError::Invalid(other.to_string()),
+    }
+}
+
+fn points_failed(error: PointsError) -> SourceError {
+    match error {
+        PointsError::Cancelled(Cancelled { deadline: true }) => SourceError::Deadline,
+        PointsError::Cancelled(Cancelled { deadline: false }) => SourceError::Abandoned,
+        other => SourceError::Store(other.to_string()),
+    }
+}

@@ -1,0 +1,154 @@
+//! Writing block files.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use super::layout::{self, Entry, Trailer};
+use super::page::PageBuilder;
+use super::{BlockInfo, BlockMeta};
+use crate::store::embedded::codec::Chunk;
+
+/// Bytes gathered before the file is opened and written to.
+const FLUSH_BYTES: usize = 256 << 10;
+
+/// Writes one block file to `<name>.tmp`, and renames it when it is whole.
+///
+/// Between writes the file is closed, so a cut may have as many writers at once as it has partitions. Dropped unfinished,
+/// it removes what it wrote.
+pub struct BlockWriter {
+    path: PathBuf,
+    tmp: PathBuf,
+    meta: BlockMeta,
+    page: PageBuilder,
+    pending: Vec<u8>,
+    /// Bytes in the file; `pending` goes behind them.
+    written: u64,
+    index: Vec<Entry>,
+    sums: Sums,
+    renamed: bool,
+}
+
+/// What the trailer tells of the chunks.
+#[derive(Default)]
+struct Sums {
+    chunks: u64,
+    first_metric: u32,
+    last_metric: u32,
+    first_slot: u32,
+    last_slot: u32,
+}
+
+impl BlockWriter {
+    /// Begins a block that will be at `path`. What is left of an earlier attempt is overwritten.
+    pub fn create(path: &Path, meta: BlockMeta) -> io::Result<Self> {
+        let mut tmp = path.as_os_str().to_owned();
+        tmp.push(".tmp");
+        let tmp = PathBuf::from(tmp);
+        File::create(&tmp)?;
+        let mut pending = Vec::new();
+        layout::write_header(&meta, &mut pending);
+        Ok(Self {
+            path: path.to_owned(),
+            tmp,
+            meta,
+            page: PageBuilder::default(),
+            pending,
+            written: 0,
+            index: Vec::new(),
+            sums: Sums::default(),
+            renamed: false,
+        })
+    }
+
+    /// Adds the chunk of a metric. Metrics must ascend, and the chunk must be one.
+    pub fn put(&mut self, metric: u32, chunk: &[u8]) -> io::Result<()> {
+        if self.sums.chunks > 0 && metric <= self.sums.last_metric {
+            let last = self.sums.last_metric;
+            let text = format!("metric {metric} after metric {last}: a block takes them in ascending order");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+        }
+        let parsed = Chunk::parse(chunk).map_err(|e| io::Error::new(io::ErrorKind::InvalidInput, e))?;
+        if self.page.is_full_for(chunk) {
+            self.end_page();
+            if self.pending.len() >= FLUSH_BYTES {
+                self.flush()?;
+            }
+        }
+        self.page.push(metric, chunk);
+        self.sums.add(metric, &parsed);
+        Ok(())
+    }
+
+    fn end_page(&mut self) {
+        let start = self.pending.len();
+        if let Some(first_metric) = self.page.flush(&mut self.pending) {
+            let len = (self.pending.len() - start) as u32;
+            self.index.push(Entry { first_metric, len, offset: self.written + start as u64 });
+        }
+    }
+
+    /// Writes what is pending. After a failure it can be tried again: the same bytes go to the same place.
+    fn flush(&mut self) -> io::Result<File> {
+        let file = OpenOptions::new().write(true).open(&self.tmp)?;
+        file.write_all_at(&self.pending, self.written)?;
+        self.written += self.pending.len() as u64;
+        self.pending.clear();
+        Ok(file)
+    }
+
+    /// Writes the rest, syncs the file and gives it its name, replacing an earlier file of that name.
+    ///
+    /// The name itself is durable once the caller has called [`sync_dir`], once for all blocks of a directory.
+    pub fn finish(mut self) -> io::Result<BlockInfo> {
+        self.end_page();
+        let index_offset = self.written + self.pending.len() as u64;
+        layout::write_index(&self.index, &mut self.pending);
+        let Sums { chunks, first_metric, last_metric, first_slot, last_slot } = self.sums;
+        let pages = self.index.len() as u32;
+        let trailer =
+            Trailer { index_offset, pages, chunks, first_metric, last_metric, first_slot, last_slot };
+        layout::write_trailer(&trailer, &mut self.pending);
+        self.flush()?.sync_all()?;
+        fs::rename(&self.tmp, &self.path)?;
+        self.renamed = true;
+        Ok(BlockInfo {
+            path: self.path.clone(),
+            meta: self.meta,
+            bytes: self.written,
+            pages: self.index.len(),
+            chunks,
+            first_metric,
+            last_metric,
+            first_slot,
+            last_slot,
+        })
+    }
+}
+
+impl Sums {
+    fn add(&mut self, metric: u32, chunk: &Chunk<'_>) {
+        if self.chunks == 0 {
+            (self.first_metric, self.first_slot) = (metric, chunk.first_slot());
+        }
+        self.chunks += 1;
+        self.last_metric = metric;
+        self.first_slot = self.first_slot.min(chunk.first_slot());
+        self.last_slot = self.last_slot.max(chunk.last_slot());
+    }
+}
+
+impl Drop for BlockWriter {
+    fn drop(&mut self) {
+        if !self.renamed {
+            // Nobody is left to tell, and a file left over is overwritten or swept up at the next start.
+            let _ = fs::remove_file(&self.tmp);
+        }
+    }
+}
+
+/// Makes the names in a directory durable.
+pub fn sync_dir(dir: &Path) -> io::Result<()> {
+    File::open(dir)?.sync_all()
+}

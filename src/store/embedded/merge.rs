@@ -1,0 +1,201 @@
+//! Merging the blocks of a partition: fewer files to look into, longer chunks, deleted metrics gone.
+
+use std::sync::Arc;
+
+use super::block::{Block, BlockMeta, BlockWriter, Cursor};
+use super::codec::{Chunk, Encoder, Partials, Samples};
+use super::cut::{finish, io, make_path};
+use super::partition::partition_secs;
+use super::points::{BlockStore, Change};
+use crate::model::Stage;
+use crate::store::StoreError;
+
+/// Blocks a partition may have before some are merged.
+const MANY: usize = 4;
+
+/// Merges where it pays. Gives the number of merges.
+pub(super) fn tidy(store: &BlockStore) -> Result<u64, StoreError> {
+    let mut merges = 0;
+    while let Some((stage, start, blocks)) = next_merge(store) {
+        merge(store, stage, start, &blocks)?;
+        merges += 1;
+    }
+    Ok(merges)
+}
+
+/// The partition and the run of its newest blocks to merge.
+fn next_merge(store: &BlockStore) -> Option<(Stage, u32, Vec<Arc<Block>>)> {
+    let state = store.state();
+    let newest_cut = state.position.cut;
+    for (&stage, partitions) in &state.stages {
+        let current = partitions.keys().next_back().copied();
+        for (&start, blocks) in partitions {
+            // A partition behind the current one that was not written to lately will hardly change: one block is best.
+            let settled = Some(start) != current
+                && blocks.last().is_some_and(|b| b.info().meta.cut_to + MANY as u64 <= newest_cut);
+            let from = if settled { 0 } else { suffix(blocks) };
+            if blocks.len() - from >= 2 && (settled || blocks.len() - from >= MANY) {
+                return Some((stage, start, blocks[from..].to_vec()));
+            }
+        }
+    }
+    None
+}
+
+/// The longest run of newest blocks in which no block outweighs all newer ones together by much: every byte is then
+/// rewritten only a logarithmic number of times.
+fn suffix(blocks: &[Arc<Block>]) -> usize {
+    let mut newer = 0;
+    for (at, block) in blocks.iter().enumerate().rev() {
+        let bytes = block.info().bytes;
+        if blocks.len() - at > MANY && bytes > 2 * newer {
+            return at + 1;
+        }
+        newer += bytes;
+    }
+    0
+}
+
+fn merge(store: &BlockStore, stage: Stage, start: u32, blocks: &[Arc<Block>]) -> Result<(), StoreError> {
+    let (Some(first), Some(last)) = (blocks.first(), blocks.last()) else { return Ok(()) };
+    let meta = BlockMeta {
+        stage,
+        partition_start: start,
+        partition_secs: partition_secs(stage),
+        cut_from: first.info().meta.cut_from,
+        cut_to: last.info().meta.cut_to,
+    };
+    let path = make_path(store, &meta)?;
+    let dir = store.partition_dir(stage, start);
+    let mut writer = BlockWriter::create(&path, meta).map_err(io("create", &path))?;
+    let deleted = Arc::clone(&store.state().deleted);
+    let mut merger = Merger::default();
+    merger.run(blocks, |metric, chunk| {
+        if deleted.contains(&metric) {
+            Ok(())
+        } else {
+            writer.put(metric, chunk).map_err(io("write to", &dir))
+        }
+    })?;
+    let merged = finish(writer, &dir)?;
+    let replaced = store.replace(|state| {
+        let partition = state.stages.get_mut(&stage)?.get_mut(&start)?;
+        // Expired in the meantime, wholly or never: then there is nothing to replace.
+        let at = partition.iter().position(|b| Arc::ptr_eq(b, first))?;
+        partition.splice(at..at + blocks.len(), [Arc::clone(&merged)]);
+        let removed = blocks.iter().map(|b| b.info().path.clone()).collect();
+        Some(Change { added: vec![merged.info().path.clone()], removed, position: None })
+    })?;
+    if !replaced {
+        std::fs::remove_file(&path).map_err(io("remove", &path))?;
+    }
+    Ok(())
+}
+
+/// Walks several blocks in step, metric by metric.
+#[derive(Default)]
+struct Merger {
+    encoder: Encoder,
+    merged: Samples,
+    one: Samples,
+    next: Samples,
+    chunk: Vec<u8>,
+}
+
+impl Merger {
+    fn run(
+        &mut self,
+        blocks: &[Arc<Block>],
+        mut put: impl FnMut(u32, &[u8]) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let mut cursors: Vec<Cursor<'_>> = blocks.iter().map(|b| b.cursor()).collect();
+        for cursor in &mut cursors {
+            advance(cursor);
+        }
+        while let Some(metric) = cursors.iter().filter_map(|c| c.current().map(|(id, _)| id)).min() {
+            let mut here: Vec<&mut Cursor<'_>> =
+                cursors.iter_mut().filter(|c| c.current().is_some_and(|(id, _)| id == metric)).collect();
+            match here.as_slice() {
+                [only] => {
+                    if let Some((_, chunk)) = only.current() {
+                        put(metric, chunk)?;
+                    }
+                }
+                several => {
+                    if self.overlay(several) {
+                        put(metric, &self.chunk)?;
+                    }
+                }
+            }
+            for cursor in &mut here {
+                advance(cursor);
+            }
+        }
+        Ok(())
+    }
+
+    /// Lays the chunks of one metric over each other, the last on top. False when none could be read.
+    fn overlay(&mut self, cursors: &[&mut Cursor<'_>]) -> bool {
+        let mut method = None;
+        self.merged = Samples::default();
+        for (metric, bytes) in cursors.iter().filter_map(|c| c.current()) {
+            let read =
+                Chunk::parse(bytes).and_then(|chunk| chunk.decode(&mut self.one).map(|()| chunk.method()));
+            match read {
+                Ok(made_by) => {
+                    method = made_by.or(method);
+                    overlay_samples(&self.merged, &self.one, &mut self.next);
+                    std::mem::swap(&mut self.merged, &mut self.next);
+                }
+                Err(error) => tracing::error!(metric, %error, "unreadable chunk left out of a merge"),
+            }
+        }
+        self.chunk.clear();
+        let counts = self.merged.counts.as_slice();
+        let partials = method.map(|method| Partials { method, counts });
+        self.encoder.encode(&self.merged.slots, &self.merged.values, partials, &mut self.chunk).is_ok()
+    }
+}
+
+/// Goes to the next readable chunk.
+fn advance(cursor: &mut Cursor<'_>) {
+    while let Err(error) = cursor.advance() {
+        tracing::error!(%error, "damaged page left out of a merge");
+    }
+}
+
+/// Both by slot; where they meet `newer` wins.
+fn overlay_samples(older: &Samples, newer: &Samples, out: &mut Samples) {
+    out.slots.clear();
+    out.values.clear();
+    out.counts.clear();
+    let mut push = |from: &Samples, at: usize| {
+        out.slots.push(from.slots[at]);
+        out.values.push(from.values[at]);
+        if let Some(&count) = from.counts.get(at) {
+            out.counts.push(count);
+        }
+    };
+    let (mut a, mut b) = (0, 0);
+    while a < older.slots.len() || b < newer.slots.len() {
+        match (older.slots.get(a), newer.slots.get(b)) {
+            (Some(x), Some(y)) if x < y => {
+                push(older, a);
+                a += 1;
+            }
+            (Some(x), Some(y)) => {
+                a += usize::from(x == y);
+                push(newer, b);
+                b += 1;
+            }
+            (Some(_), None) => {
+                push(older, a);
+                a += 1;
+            }
+            (None, _) => {
+                push(newer, b);
+                b += 1;
+            }
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! The point store: states, commits, and the files on disk.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use parking_lot::{Mutex, RwLock};
+
+use super::block::{Block, BlockError};
+use super::catalogue::Catalogue;
+use super::cut::BlockCut;
+use super::partition::partition_secs;
+use super::state::{State, StateSnapshot};
+use crate::model::{MetricId, Stage};
+use crate::store::{Cut, PointStore, Position, Snapshot, StoreError};
+
+/// Where block files are, below the data directory.
+pub(super) const POINTS_DIR: &str = "points";
+
+/// See the module documentation.
+pub(super) struct BlockStore {
+    pub(super) root: PathBuf,
+    pub(super) catalogue: Arc<Catalogue>,
+    state: RwLock<Arc<State>>,
+    /// Held while the catalogue and then the state are replaced.
+    replacing: Mutex<()>,
+}
+
+impl BlockStore {
+    /// Opens every block in force. A damaged one is left out and named in the log; the rest is served.
+    pub(super) fn open(root: &Path, catalogue: Arc<Catalogue>) -> Result<Self, StoreError> {
+        let (paths, position) = catalogue.blocks()?;
+        let deleted = Arc::new(catalogue.deleted()?.into_iter().collect::<HashSet<u32>>());
+        let mut state = State { position, deleted, ..State::default() };
+        for relative in &paths {
+            match Block::open(&root.join(relative)) {
+                Ok(block) => state.add(Arc::new(block)),
+                Err(error @ BlockError::Version { .. }) => {
+                    return Err(StoreError::Catalogue(error.to_string()));
+                }
+                Err(error) => tracing::error!(%error, "block left out; run `plumbago fsck`"),
+            }
+        }
+        super::recovery::sweep(root, &paths, &state)?;
+        Ok(Self {
+            root: root.to_owned(),
+            catalogue,
+            state: RwLock::new(Arc::new(state)),
+            replacing: Mutex::new(()),
+        })
+    }
+
+    pub(super) fn state(&self) -> Arc<State> {
+        Arc::clone(&self.state.read())
+    }
+
+    /// Replaces blocks in the catalogue and then in the state. `change` sees the newest state.
+    pub(super) fn replace(
+        &self,
+        change: impl FnOnce(&mut State) -> Option<Change>,
+    ) -> Result<bool, StoreError> {
+        let _one_at_a_time = self.replacing.lock();
+        let mut next = State::clone(&self.state());
+        let Some(change) = change(&mut next) else { return Ok(false) };
+        if let Some(position) = change.position {
+            next.position = position;
+        }
+        self.catalogue.replace_blocks(
+            &self.relative(&change.added),
+            &self.relative(&change.removed),
+            Some(&next.position),
+        )?;
+        *self.state.write() = Arc::new(next);
+        for path in &change.removed {
+            // Readers that still have it open go on reading; a file that stays is swept up at the next start.
+            if let Err(error) = std::fs::remove_file(path) {
+                tracing::warn!(path = %path.display(), %error, "old block not removed");
+            }
+        }
+        Ok(true)
+    }
+
+    fn relative(&self, paths: &[PathBuf]) -> Vec<String> {
+        let strip = |p: &PathBuf| p.strip_prefix(&self.root).unwrap_or(p).to_string_lossy().into_owned();
+        paths.iter().map(strip).collect()
+    }
+
+    /// The directory of a partition.
+    pub(super) fn partition_dir(&self, stage: Stage, start: u32) -> PathBuf {
+        self.root.join(POINTS_DIR).join(stage_dir(stage)).join(start.to_string())
+    }
+}
+
+/// What [`BlockStore::replace`] does to the files.
+#[derive(Default)]
+pub(super) struct Change {
+    pub(super) added: Vec<PathBuf>,
+    pub(super) removed: Vec<PathBuf>,
+    pub(super) position: Option<Position>,
+}
+
+/// `10s-8640-raw`, `3600s-17520-aggr`: sorts by step and needs no quoting in a shell.
+fn stage_dir(stage: Stage) -> String {
+    let kind = match stage.kind {
+        crate::model::StageKind::Raw => "raw",
+        crate::model::StageKind::Aggregated => "aggr",
+    };
+    format!("{}s-{}-{kind}", stage.step_secs, stage.points)
+}
+
+impl PointStore for BlockStore {
+    fn snapshot(&self) -> Box<dyn Snapshot> {
+        Box::new(StateSnapshot(self.state()))
+    }
+
+    fn begin(&self) -> Result<Box<dyn Cut + '_>, StoreError> {
+        Ok(Box::new(BlockCut::new(self)))
+    }
+
+    fn expire(&self, stage: Stage, before: u32) -> Result<u64, StoreError> {
+        let length = u64::from(partition_secs(stage));
+        let is_past = |start: u32| u64::from(start) + length <= u64::from(before);
+        let mut dropped = 0;
+        self.replace(|state| {
+            let partitions = state.stages.get_mut(&stage)?;
+            let past: Vec<u32> = partitions.keys().copied().filter(|&start| is_past(start)).collect();
+            let blocks = past.iter().filter_map(|start| partitions.remove(start)).flatten();
+            let removed: Vec<PathBuf> = blocks.map(|b| b.info().path.clone()).collect();
+            dropped = past.len() as u64;
+            (dropped > 0).then(|| Change { removed, ..Change::default() })
+        })?;
+        Ok(dropped)
+    }
+
+    fn tidy(&self) -> Result<u64, StoreError> {
+        super::merge::tidy(self)
+    }
+
+    fn delete(&self, metrics: &[MetricId]) -> Result<(), StoreError> {
+        self.replace(|state| {
+            let mut deleted = HashSet::clone(&state.deleted);
+            deleted.extend(metrics.iter().map(|id| id.0));
+            state.deleted = Arc::new(deleted);
+            Some(Change::default())
+        })?;
+        Ok(())
+    }
+
+    fn size_bytes(&self) -> u64 {
+        self.state().blocks().map(|b| b.info().bytes).sum()
+    }
+}
