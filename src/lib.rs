@@ -44,3 +44,5 @@ pub mod http;
 pub mod server;
 
 pub mod telemetry;
+
+pub mod cli;

@@ -1,7 +1,40 @@
 //! Configuration: TOML, environment, flags and carbon's own files become one [`Config`].
+//!
+//! | step | file                                                | what happens                                  |
+//! |------|-----------------------------------------------------|-----------------------------------------------|
+//! | 1    | [`keys`], [`raw`]                                   | the table of keys: type, default, help        |
+//! | 2    | [`sources`]                                         | which file, which variables, which flags      |
+//! | 3    | [`document`], [`settings`]                          | layers: each key gets a value and its origin  |
+//! | 4    | [`storage_schemas`], [`storage_aggregation`], [`inline_rule`] | rules, from carbon's files and from ours |
+//! | 5    | [`load`](mod@load), [`resolved`]                    | every value checked, ready for the program    |
 
+mod document;
+mod error;
+mod ini;
+mod inline_rule;
+mod keys;
+mod kinds;
+mod load;
+mod origin;
+mod pattern;
+mod raw;
+mod reference;
 mod resolved;
 mod rules;
+mod settings;
+mod sources;
+mod storage_aggregation;
+mod storage_schemas;
+mod suggest;
 
-pub use resolved::{Config, Ingest, Listen, Query, Store, StoreKind};
+pub use error::ConfigError;
+pub use keys::{KEYS, Key};
+pub use load::Loaded;
+pub use origin::Origin;
+#[cfg(test)]
+pub(crate) use reference::assert_current;
+pub use reference::{example_file, markdown};
+pub use resolved::{Cassandra, CassandraIndex, Config, Ingest, Listen, Query, Store, StoreKind, Tls};
 pub use rules::{Matched, Rule, Rules};
+pub use settings::{Setting, Settings};
+pub use sources::{FILE_NAME, FILE_VARIABLE, Sources};

@@ -4,6 +4,9 @@ use regex::Regex;
 
 use crate::model::{Aggregator, Policy, Retention};
 
+/// What carbon's database does when no aggregation rule matches, or one leaves a part out.
+pub(super) const DEFAULT_AGGREGATION: (Aggregator, f64) = (Aggregator::Average, 0.5);
+
 /// One rule: names that match get this.
 #[derive(Clone, Debug)]
 pub struct Rule<T> {
@@ -59,7 +62,7 @@ impl Default for Rules {
             aggregation: Vec::new(),
             default_retention: Retention::new(vec![(10, 8640), (60, 43_200), (3600, 17_520)])
                 .expect("the built-in retention is valid"),
-            default_aggregation: (Aggregator::Average, 0.5),
+            default_aggregation: DEFAULT_AGGREGATION,
         }
     }
 }

@@ -1,1 +1,117 @@
-//! http: see the layout in the crate documentation.
+//! Step 9: the Graphite HTTP API.
+//!
+//! A request is read into a [`call::Call`] (query string and form body are one), its blocking part runs on
+//! [`workers::Workers`] with a deadline, and [`error::Failure`] alone knows the status codes. One file per endpoint. What
+//! lies below is reached through [`Backend`] only, so the API can be tested over real sockets with a made-up one.
+
+mod call;
+mod clock;
+mod error;
+mod expand;
+mod find;
+mod functions;
+mod index;
+mod info;
+mod params;
+mod render;
+mod reply;
+mod router;
+mod serve;
+mod trace;
+mod workers;
+
+#[cfg(test)]
+mod tests;
+
+pub use serve::serve;
+
+use std::sync::Arc;
+
+use jiff::tz::TimeZone;
+
+use crate::config;
+use crate::model::Cancel;
+use crate::render::source::Source;
+use crate::telemetry::Telemetry;
+use workers::Workers;
+
+/// What the API asks of the server behind it. All methods may block: they are called on threads made for that.
+pub trait Backend: Send + Sync + 'static {
+    /// Where renders get their series.
+    fn source(&self) -> &dyn Source;
+
+    /// The nodes that match `query`, sorted by path. With a `window` (first and last epoch second) leaves without data in
+    /// it are left out, and so are directories that hold no other leaf.
+    fn find(
+        &self,
+        query: &str,
+        window: Option<(i64, i64)>,
+        cancel: &Cancel,
+    ) -> Result<Vec<Node>, FindFailure>;
+
+    /// All metric names in order, by asking again and again for up to so many; none when all were given.
+    fn names(&self) -> NameStream;
+
+    /// Returns when every point received before the call is durable and readable; with `settle` it is also in merged
+    /// blocks, as it would be after a quiet while.
+    fn flush(&self, settle: bool) -> Result<(), String>;
+
+    /// Do queries and writes work? If not, why.
+    fn ready(&self) -> Result<(), String>;
+
+    /// The counters as Prometheus text.
+    fn prometheus(&self) -> String;
+}
+
+/// The names of all metrics, a piece at a time.
+pub type NameStream = Box<dyn FnMut(usize) -> Vec<String> + Send>;
+
+/// One node of the metric tree. A name can be a metric and a directory at once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Node {
+    /// Full path, without a dot at the end.
+    pub path: String,
+    /// Is it a metric?
+    pub leaf: bool,
+    /// Does it hold other nodes?
+    pub directory: bool,
+    /// First and last second with data, for a leaf that has any.
+    pub span: Option<(u32, u32)>,
+}
+
+impl Node {
+    /// The last component of the path.
+    pub fn name(&self) -> &str {
+        self.path.rsplit('.').next().unwrap_or(&self.path)
+    }
+}
+
+/// Why a find gave no answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum FindFailure {
+    /// Too many hits. The text names the limit and the key that sets it.
+    #[error("{0}")]
+    Limit(String),
+    /// The pattern cannot be understood.
+    #[error("{0}")]
+    Invalid(String),
+    /// The deadline passed.
+    #[error("the find took longer than its deadline")]
+    Deadline,
+    /// The client went away.
+    #[error("the client went away")]
+    Abandoned,
+    /// The store failed.
+    #[error("reading the store failed: {0}")]
+    Store(String),
+}
+
+/// What all handlers share.
+struct Api {
+    backend: Arc<dyn Backend>,
+    config: Arc<config::Query>,
+    telemetry: Arc<Telemetry>,
+    workers: Workers,
+    timezone: TimeZone,
+}

@@ -82,7 +82,11 @@ pub fn canonical(raw: &str, max_bytes: usize) -> Result<Cow<'_, str>, NameError>
     if raw.len() > max_bytes {
         return Err(NameError::TooLong { name: shorten(raw), bytes: raw.len(), limit: max_bytes });
     }
-    if let Some(control) = first_control(raw) {
+    let seen = Survey::of(raw);
+    if seen.in_order && !tags::in_braces(raw) {
+        return check_components(raw, seen.dots + 1).map(|()| Cow::Borrowed(raw));
+    }
+    if let Some(control) = raw.chars().find(|c| c.is_control()) {
         return Err(NameError::ControlCharacter { name: shorten(raw), code: control.into() });
     }
     let mut name = respell(raw)?;
@@ -92,10 +96,7 @@ pub fn canonical(raw: &str, max_bytes: usize) -> Result<Cow<'_, str>, NameError>
     {
         name = Cow::Owned(respell(changed)?.into_owned());
     }
-    let components = metric_of(&name).bytes().filter(|&b| b == b'.').count() + 1;
-    if components > MAX_COMPONENTS {
-        return Err(NameError::TooManyComponents { name: shorten(raw), components });
-    }
+    check_components(raw, metric_of(&name).split('.').count())?;
     Ok(name)
 }
 
@@ -160,10 +161,37 @@ fn has_empty_component(name: &str) -> bool {
     dotted(bytes.first()) || dotted(bytes.last()) || bytes.windows(2).any(|pair| pair == b"..")
 }
 
-fn first_control(name: &str) -> Option<char> {
-    // Control characters are U+0000–U+001F and U+007F, one byte each, and U+0080–U+009F, which begin with 0xC2.
-    let suspicious = name.bytes().fold(false, |found, b| found | (b < b' ') | (b == 0x7f) | (b == 0xc2));
-    if suspicious { name.chars().find(|c| c.is_control()) } else { None }
+fn check_components(raw: &str, components: usize) -> Result<(), NameError> {
+    if components > MAX_COMPONENTS {
+        return Err(NameError::TooManyComponents { name: shorten(raw), components });
+    }
+    Ok(())
+}
+
+/// What one pass over a name tells. Most names need no other.
+struct Survey {
+    /// No tag after a semicolon, no empty component, no control character.
+    in_order: bool,
+    dots: usize,
+}
+
+impl Survey {
+    fn of(name: &str) -> Self {
+        let mut last = b'.';
+        let mut dots = 0;
+        let mut odd = false;
+        for byte in name.bytes() {
+            // Control characters are U+0000–U+001F and U+007F, one byte each, and U+0080–U+009F, which begin with 0xC2.
+            odd |= (byte < b' ')
+                | (byte == 0x7f)
+                | (byte == 0xc2)
+                | (byte == b';')
+                | (byte == b'.' && last == b'.');
+            dots += usize::from(byte == b'.');
+            last = byte;
+        }
+        Self { in_order: !odd && last != b'.', dots }
+    }
 }
 
 fn shorten(name: &str) -> String {

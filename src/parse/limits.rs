@@ -11,7 +11,7 @@ pub struct Limits {
     pub max_future_secs: u32,
     /// Keep `inf` and `-inf` instead of refusing them.
     pub keep_infinite: bool,
-    /// Longest plaintext line, without its line end.
+    /// Longest plaintext line, without its line feed.
     pub max_line_bytes: usize,
     /// Longest name in a pickle: a frame can repeat one long name very often, so it is not even looked at.
     pub max_name_bytes: usize,

@@ -14,10 +14,20 @@ pub(super) fn float(text: &[u8]) -> Option<f64> {
 
 /// Digits alone, when they fit: the usual time stamp.
 pub(super) fn seconds(text: &[u8]) -> Option<u32> {
-    // Nine digits always fit, and a tenth is checked; the loop has no branch that depends on a digit.
     if text.is_empty() || text.len() > 10 {
         return None;
     }
+    digits(text)
+}
+
+/// The same for ten digits, which the compiler can unroll.
+pub(super) fn ten_digits(text: &[u8; 10]) -> Option<u32> {
+    digits(text)
+}
+
+/// At most ten digits, without a branch that depends on one.
+#[inline(always)]
+fn digits(text: &[u8]) -> Option<u32> {
     let mut number = 0_u64;
     let mut strays = false;
     for &byte in text {

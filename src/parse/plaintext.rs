@@ -52,9 +52,12 @@ pub fn parse_line<'a>(line: &'a [u8], limits: &Limits) -> Result<(&'a str, Point
 
 fn usual<'a>(line: &'a [u8], limits: &Limits) -> Option<(&'a str, Point)> {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
-    let (rest, timestamp) = split_last_blank(line)?;
+    let (rest, timestamp) = match line.split_last_chunk::<11>() {
+        // Ten digits have been enough for every second since 2001.
+        Some((rest, [b' ', digits @ ..])) => (rest, number::ten_digits(digits)?),
+        _ => split_last_blank(line).and_then(|(rest, digits)| Some((rest, number::seconds(digits)?)))?,
+    };
     let (name, value) = split_last_blank(rest)?;
-    let timestamp = number::seconds(timestamp)?;
     let value = fast_float2::parse(value).ok()?;
     // Without an early end, so that the compiler can test many bytes at once. Also refuses a name with a second blank
     // or a tab in it: that line has other than three fields.

@@ -2,8 +2,37 @@
 //!
 //! A connection reads into its own buffer, has it parsed, and hands the batch to a [`Sink`] before it reads again: what
 //! the server cannot take stays in the sender's socket instead of in a queue of ours.
+//!
+//! Every line or element that is read counts as received, and then either the sink counts it as stored or it is refused
+//! for a counted reason. A stop loses nothing that a well-behaved sender gave us: see [`Receiver`].
 
+mod buffers;
+mod connection;
+mod frames;
+mod intake;
+mod limits;
+mod lines;
+mod sample;
+mod stop;
+mod tcp;
+#[cfg(test)]
+mod tests;
+mod udp;
+
+use std::sync::Arc;
+
+use tokio::net::{TcpListener, UdpSocket};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use crate::config::Ingest;
 use crate::model::Batch;
+use crate::telemetry::Telemetry;
+use connection::{PickleFrames, PlaintextLines};
+use intake::Intake;
+use stop::Stop;
+
+pub use sample::Sampler;
 
 /// Where received points go. Implemented by the server over resolve, log and rollup.
 pub trait Sink: Send + Sync + 'static {
@@ -15,3 +44,43 @@ pub trait Sink: Send + Sync + 'static {
 /// The batch cannot be taken now (disk full, log failing): try the same batch again later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Busy;
+
+/// The carbon listeners of one server. They share one limit on connections.
+///
+/// The listeners are bound by the caller, who can say best why that failed. Each method starts one of them on the current
+/// tokio runtime and gives a handle that ends when it has drained after a stop: the listener closes, every connection is
+/// half-closed so that a relay sees the end and reconnects elsewhere, and what senders still had under way is read until
+/// they close too or `ingest.drain_timeout` has passed.
+#[derive(Debug)]
+pub struct Receiver {
+    intake: Arc<Intake>,
+    stop: Stop,
+}
+
+impl Receiver {
+    /// Nothing listens yet. `stop` turning true, or its sender going away, stops all that is started here.
+    pub fn new(
+        sink: Arc<dyn Sink>,
+        config: &Ingest,
+        telemetry: Arc<Telemetry>,
+        stop: watch::Receiver<bool>,
+    ) -> Self {
+        let stop = Stop::new(stop, config.drain_timeout);
+        Self { intake: Arc::new(Intake::new(sink, config.clone(), telemetry)), stop }
+    }
+
+    /// Plaintext over TCP.
+    pub fn plaintext(&self, listener: TcpListener) -> JoinHandle<()> {
+        tokio::spawn(tcp::serve::<PlaintextLines>(listener, Arc::clone(&self.intake), self.stop.clone()))
+    }
+
+    /// Pickle over TCP.
+    pub fn pickle(&self, listener: TcpListener) -> JoinHandle<()> {
+        tokio::spawn(tcp::serve::<PickleFrames>(listener, Arc::clone(&self.intake), self.stop.clone()))
+    }
+
+    /// Plaintext over UDP.
+    pub fn udp(&self, socket: UdpSocket) -> JoinHandle<()> {
+        tokio::spawn(udp::serve(socket, Arc::clone(&self.intake), self.stop.clone()))
+    }
+}

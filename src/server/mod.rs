@@ -1,9 +1,13 @@
 //! The server: wires everything, and the only module that knows every other.
 
+mod backend;
+mod background;
 mod engine;
+mod run;
 mod source;
 
 pub use engine::{Engine, now};
+pub use run::run;
 
 use std::time::{Duration, Instant};
 

@@ -1,7 +1,7 @@
 //! The two spellings of tagged names: `metric;k=v;k=v`, which is also the stored one, and `metric{k="v",k="v"}`.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::cmp::Ordering;
 
 use super::{has_empty_component, without_empty_components};
 
@@ -22,15 +22,30 @@ impl<'a> Tagged<'a> {
     }
 
     /// The stored spelling; `None` when the metric has no component.
-    pub(super) fn into_canonical(self) -> Option<String> {
-        let mut last: BTreeMap<&str, Cow<'_, str>> = self.tags.into_iter().collect();
-        last.remove(NAME);
-        let mut tags: Vec<String> = last.iter().map(|(key, value)| format!(";{key}={value}")).collect();
-        tags.sort_unstable();
-
+    pub(super) fn into_canonical(mut self) -> Option<String> {
         let metric = without_empty_components(self.metric.trim_start_matches(['~', '.']));
-        if metric.is_empty() { None } else { Some(metric.into_owned() + &tags.concat()) }
+        if metric.is_empty() {
+            return None;
+        }
+        // Stable, so that of tags with one key the one sent last stays last.
+        self.tags.sort_by(|(a, _), (b, _)| by_text(a, b));
+        let mut name = metric.into_owned();
+        let mut tags = self.tags.iter().peekable();
+        while let Some((key, value)) = tags.next() {
+            if *key != NAME && tags.peek().is_none_or(|(next, _)| next != key) {
+                name.extend([";", key, "=", value]);
+            }
+        }
+        Some(name)
     }
+}
+
+/// The order of `a=…` and `b=…` for two keys: a `=` stands behind the shorter one, and no key holds that.
+fn by_text(a: &str, b: &str) -> Ordering {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    let shared = a.len().min(b.len());
+    let behind = |key: &[u8]| key.get(shared).copied().unwrap_or(b'=');
+    a.iter().take(shared).cmp(b.iter().take(shared)).then_with(|| behind(a).cmp(&behind(b)))
 }
 
 /// Is this how a name with tags in braces looks? A semicolon can be in neither its metric nor its tags.

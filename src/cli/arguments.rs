@@ -1,0 +1,272 @@
+//! What can be typed. The doc comments here are the help texts and the manual.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Arg, ArgAction, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
+
+/// A Graphite-compatible metrics server.
+///
+/// Takes points from carbon senders, keeps them on this machine's disk, and answers Graphite's HTTP API. Without a
+/// command it serves.
+#[derive(Clone, Debug, Parser)]
+#[command(
+    name = "plumbago",
+    version,
+    max_term_width = 110,
+    after_help = "Examples:
+  plumbago                                     serve on the default ports, data in ./plumbago-data
+  plumbago --config /etc/plumbago.toml serve   serve with a configuration file
+  plumbago --set listen.http=0.0.0.0:8080      serve, with one key set differently
+  plumbago check-config servers.web1.cpu       which retention does this name get?
+  plumbago find 'servers.*.cpu'                which metrics are there?"
+)]
+pub struct Arguments {
+    /// Flags every command has.
+    #[command(flatten)]
+    pub global: Global,
+    /// What to do; `serve` when nothing is said.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+}
+
+/// The id of `--set` behind a command.
+const SET_BEHIND: &str = "set_behind";
+
+impl Arguments {
+    /// Reads a command line, the program's name first.
+    ///
+    /// A global flag of clap that stands on both sides of the command keeps only one side's values. `--set` must keep
+    /// them all, so it is declared on each side and put together here.
+    pub fn from_line<T: Into<OsString> + Clone>(
+        line: impl IntoIterator<Item = T>,
+    ) -> Result<Self, clap::Error> {
+        let matches = Self::declaration().try_get_matches_from(line)?;
+        let mut arguments = Self::from_arg_matches(&matches)?;
+        if let Some((_, behind)) = matches.subcommand() {
+            arguments.global.set.extend(behind.get_many(SET_BEHIND).into_iter().flatten().cloned());
+        }
+        Ok(arguments)
+    }
+
+    /// All that can be typed, as clap has it.
+    pub(super) fn declaration() -> clap::Command {
+        let program = Self::command();
+        let set = program.get_arguments().find(|argument| argument.get_id() == "set").cloned();
+        let set: Option<Arg> = set.map(|argument| argument.id(SET_BEHIND));
+        program.mut_subcommands(|command| command.args(set.clone()))
+    }
+}
+
+/// Flags every command has.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Global options")]
+pub struct Global {
+    /// Configuration file [default: $PLUMBAGO_CONFIG, else plumbago.toml if it is there]
+    #[arg(long, short, value_name = "FILE", global = true)]
+    pub config: Option<PathBuf>,
+    /// Set a configuration key, over file and environment; may be given again
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// How to print: text for people, JSON for programs
+    #[arg(long, value_enum, value_name = "FORM", default_value_t = Output::Text, global = true)]
+    pub output: Output,
+    /// Say more on stderr; twice for even more. $PLUMBAGO_LOG takes a filter such as `plumbago::http=debug`
+    #[arg(long, short, action = ArgAction::Count, global = true, conflicts_with = "quiet")]
+    pub verbose: u8,
+    /// Say less on stderr; twice for errors only
+    #[arg(long, short, action = ArgAction::Count, global = true)]
+    pub quiet: u8,
+    /// How to write the log on stderr
+    #[arg(long, value_enum, value_name = "FORM", default_value_t = LogFormat::Text, global = true)]
+    pub log_format: LogFormat,
+}
+
+/// How to print data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Output {
+    /// For people.
+    Text,
+    /// For programs.
+    Json,
+}
+
+/// How to write the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    /// One line of text per event.
+    Text,
+    /// One JSON object per event.
+    Json,
+}
+
+/// What to do.
+#[derive(Clone, Debug, Subcommand)]
+pub enum Command {
+    /// Run the server: carbon ports, HTTP, rollups
+    ///
+    /// Runs until Ctrl-C or SIGTERM, then takes what senders are still sending, makes it durable and exits with 0.
+    #[command(after_help = "Examples:
+  plumbago serve
+  plumbago serve --set store.path=/var/lib/plumbago --set listen.pickle=off
+  PLUMBAGO_LISTEN__CARBON=0.0.0.0:2003 plumbago serve
+  echo \"test.hello 1 $(date +%s)\" | nc -N 127.0.0.1 2003      send it a point")]
+    Serve,
+    /// Print the configuration in force, or what a name gets from it
+    ///
+    /// Without NAME: every key with its value and who set it (default, file and line, environment variable, flag), as
+    /// TOML, and the rules in force. With NAME: the retention and the aggregation that metric gets, and from which rule.
+    #[command(after_help = "Examples:
+  plumbago check-config
+  plumbago check-config servers.web1.cpu.load
+  plumbago --config new.toml check-config > /dev/null && echo fine
+  plumbago check-config --output json 'disk.used;host=web1'")]
+    CheckConfig(CheckConfig),
+    /// List the metrics and directories a glob matches
+    ///
+    /// Globs are Graphite's: `*`, `?`, `[a-z]`, `{a,b}`, and `**` for any number of components.
+    #[command(after_help = "Examples:
+  plumbago find '*'
+  plumbago find 'servers.web*.cpu.{user,system}'
+  plumbago find --output json 'servers.**.load'")]
+    Find(Find),
+    /// Print the points of a target
+    ///
+    /// A target is a metric, a glob or an expression, as in /render. Times are Graphite's too: `-1h`, `now`, `noon
+    /// yesterday`, `20260131`, seconds since 1970.
+    #[command(after_help = "Examples:
+  plumbago read servers.web1.cpu.load
+  plumbago read 'sumSeries(servers.*.requests)' --from -7d --until -1d
+  plumbago read --output json 'servers.web1.*' --from noon")]
+    Read(Read),
+    /// Write one point
+    #[command(after_help = "Examples:
+  plumbago write deploys.web 1
+  plumbago write room.temperature -3.5 1767225600")]
+    Write(Write),
+    /// Delete metrics and their points
+    #[command(after_help = "Examples:
+  plumbago delete --dry-run 'servers.old1.**'
+  plumbago delete 'servers.old1.**'")]
+    Delete(Delete),
+    /// Say how much there is below a glob: metrics and points
+    #[command(after_help = "Examples:
+  plumbago du '*'
+  plumbago du --output json 'servers.*'")]
+    Du(Usage),
+    /// Print numbers about the whole store
+    #[command(after_help = "Examples:
+  plumbago stats
+  plumbago stats --output json")]
+    Stats,
+    /// Print all that is known about one metric
+    #[command(after_help = "Examples:
+  plumbago info servers.web1.cpu.load
+  plumbago info --output json servers.web1.cpu.load")]
+    Info(Info),
+    /// Check every file of the data directory
+    ///
+    /// Reads all blocks, the log and the catalogue, and compares checksums. Changes nothing. Exits with 1 when something
+    /// is damaged.
+    #[command(after_help = "Examples:
+  plumbago fsck
+  plumbago fsck --set store.path=/backup/plumbago-data")]
+    Fsck,
+    /// Print what is in one file of the data directory
+    #[command(after_help = "Examples:
+  plumbago dump plumbago-data/log/00000001.log
+  plumbago dump --output json FILE")]
+    Dump(Dump),
+    /// Print the manual page, of the program or of one command
+    #[command(after_help = "Examples:
+  plumbago man | man -l -
+  plumbago man check-config > plumbago-check-config.1")]
+    Man(ManPage),
+}
+
+/// Arguments of `check-config`.
+#[derive(Clone, Debug, Args)]
+pub struct CheckConfig {
+    /// A metric name
+    pub name: Option<String>,
+}
+
+/// Arguments of `find`.
+#[derive(Clone, Debug, Args)]
+pub struct Find {
+    /// What to look for
+    pub glob: String,
+}
+
+/// Arguments of `read`.
+#[derive(Clone, Debug, Args)]
+pub struct Read {
+    /// A metric, a glob or an expression
+    pub target: String,
+    /// Start of the time window
+    #[arg(long, value_name = "TIME", default_value = "-24h", allow_hyphen_values = true)]
+    pub from: String,
+    /// End of the time window
+    #[arg(long, value_name = "TIME", default_value = "now", allow_hyphen_values = true)]
+    pub until: String,
+}
+
+/// Arguments of `write`.
+#[derive(Clone, Debug, Args)]
+pub struct Write {
+    /// The metric; made if it is new
+    pub name: String,
+    /// The value: a number
+    #[arg(allow_negative_numbers = true, value_parser = parse_value)]
+    pub value: f64,
+    /// Seconds since 1970 [default: now]
+    #[arg(value_name = "TS")]
+    pub timestamp: Option<u32>,
+}
+
+/// Arguments of `delete`.
+#[derive(Clone, Debug, Args)]
+pub struct Delete {
+    /// What to delete
+    pub glob: String,
+    /// Only print what would be deleted
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+/// Arguments of `du`.
+#[derive(Clone, Debug, Args)]
+pub struct Usage {
+    /// What to count
+    pub glob: String,
+}
+
+/// Arguments of `info`.
+#[derive(Clone, Debug, Args)]
+pub struct Info {
+    /// A metric name
+    pub name: String,
+}
+
+/// Arguments of `dump`.
+#[derive(Clone, Debug, Args)]
+pub struct Dump {
+    /// A block, a log segment or the catalogue
+    pub file: PathBuf,
+}
+
+/// Arguments of `man`.
+#[derive(Clone, Debug, Args)]
+pub struct ManPage {
+    /// A command; without one, the program's page
+    pub command: Option<String>,
+}
+
+/// NaN means "no value" and is dropped by the server: better said at once.
+fn parse_value(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(value) if !value.is_nan() => Ok(value),
+        Ok(_) => Err("NaN is not stored; leave the point out instead".to_owned()),
+        Err(_) => Err("not a number".to_owned()),
+    }
+}

@@ -1,0 +1,136 @@
+//! `check-config`: the configuration in force, or what one name gets from it.
+
+use std::io::Write;
+
+use serde_json::{Value, json};
+
+use super::{CheckConfig, Output, UsageError, operations, words};
+use crate::config::{Loaded, Matched, Rule, Setting};
+use crate::model::{Aggregator, Retention};
+
+/// Prints to `out`.
+pub(super) fn run(
+    loaded: &Loaded,
+    arguments: &CheckConfig,
+    output: Output,
+    out: &mut dyn Write,
+) -> anyhow::Result<()> {
+    match (&arguments.name, output) {
+        (None, Output::Text) => print_settings(loaded, out)?,
+        (None, Output::Json) => print_json(&settings_json(loaded), out)?,
+        (Some(name), output) => {
+            let limit = loaded.config.ingest.max_name_bytes;
+            let name = operations::canonical_name(name, limit).map_err(|e| UsageError(e.to_string()))?;
+            let matched = loaded.config.rules.policy_for(&name);
+            match output {
+                Output::Text => print_policy(&name, &matched, out)?,
+                Output::Json => print_json(&policy_json(&name, &matched), out)?,
+            }
+        }
+    }
+    Ok(())
+}
+
+fn print_json(value: &Value, out: &mut dyn Write) -> anyhow::Result<()> {
+    serde_json::to_writer_pretty(&mut *out, value)?;
+    Ok(writeln!(out)?)
+}
+
+/// TOML that gives the same configuration when it is read again from the working directory.
+fn print_settings(loaded: &Loaded, out: &mut dyn Write) -> std::io::Result<()> {
+    match &loaded.file {
+        Some(file) => writeln!(out, "# read from {}", file.display())?,
+        None => writeln!(out, "# no configuration file")?,
+    }
+    let mut section = "";
+    for setting in loaded.settings.iter() {
+        if setting.key.section != section {
+            section = setting.key.section;
+            writeln!(out, "\n[{section}]")?;
+        }
+        let line = format!("{} = {}", setting.key.name, setting.value);
+        writeln!(out, "{line:<44} # {}", setting.origin)?;
+    }
+    let rules = &loaded.config.rules;
+    writeln!(out, "\n# Retention rules, the first that matches wins:")?;
+    for rule in &rules.retention {
+        writeln!(out, "#   {}: {}", describe(rule), words::retention(&rule.gives))?;
+    }
+    writeln!(out, "#   all others: {}", words::retention(&rules.default_retention))?;
+    writeln!(out, "# Aggregation rules, the first that matches wins:")?;
+    for rule in &rules.aggregation {
+        writeln!(out, "#   {}: {}", describe(rule), aggregation_words(rule.gives))?;
+    }
+    writeln!(out, "#   all others: {}", aggregation_words(rules.default_aggregation))
+}
+
+fn print_policy(name: &str, matched: &Matched<'_>, out: &mut dyn Write) -> std::io::Result<()> {
+    let policy = &matched.policy;
+    writeln!(out, "name         {name}")?;
+    writeln!(out, "retention    {}", words::retention(&policy.retention))?;
+    match matched.retention_rule {
+        Some(rule) => writeln!(out, "             from {}", describe(rule))?,
+        None => writeln!(out, "             no rule matches: from retention.default")?,
+    }
+    writeln!(out, "aggregation  {}", aggregation_words((policy.aggregator, policy.x_files_factor)))?;
+    match matched.aggregation_rule {
+        Some(rule) => writeln!(out, "             from {}", describe(rule)),
+        None => writeln!(out, "             no rule matches: the built-in default"),
+    }
+}
+
+/// `rule "name" at file:line, pattern `...``
+fn describe<T>(rule: &Rule<T>) -> String {
+    format!("rule \"{}\" at {}, pattern {}", rule.name, rule.origin, rule.pattern)
+}
+
+fn aggregation_words((method, x_files_factor): (Aggregator, f64)) -> String {
+    format!("{method}, xFilesFactor {x_files_factor}")
+}
+
+fn settings_json(loaded: &Loaded) -> Value {
+    let setting =
+        |s: &Setting| (s.key.to_string(), json!({ "value": s.value, "origin": s.origin.to_string() }));
+    let rules = &loaded.config.rules;
+    let retention = |r: &Rule<Retention>| with(rule_json(r), retention_json(&r.gives));
+    let aggregation = |r: &Rule<(Aggregator, f64)>| with(rule_json(r), aggregation_json(r.gives));
+    json!({
+        "file": loaded.file,
+        "settings": loaded.settings.iter().map(setting).collect::<serde_json::Map<_, _>>(),
+        "retention_rules": rules.retention.iter().map(retention).collect::<Vec<_>>(),
+        "aggregation_rules": rules.aggregation.iter().map(aggregation).collect::<Vec<_>>(),
+        "warnings": loaded.warnings,
+    })
+}
+
+fn policy_json(name: &str, matched: &Matched<'_>) -> Value {
+    let policy = &matched.policy;
+    let retention = json!({ "rule": matched.retention_rule.map(rule_json) });
+    let aggregation = json!({ "rule": matched.aggregation_rule.map(rule_json) });
+    json!({
+        "name": name,
+        "retention": with(retention, retention_json(&policy.retention)),
+        "aggregation": with(aggregation, aggregation_json((policy.aggregator, policy.x_files_factor))),
+    })
+}
+
+fn rule_json<T>(rule: &Rule<T>) -> Value {
+    json!({ "name": rule.name, "origin": rule.origin, "pattern": rule.pattern.as_str() })
+}
+
+fn retention_json(retention: &Retention) -> Value {
+    let stage = |s: &crate::model::Stage| json!({ "step_secs": s.step_secs, "points": s.points, "span_secs": s.span_secs() });
+    json!({ "words": words::retention(retention), "stages": retention.stages().iter().map(stage).collect::<Vec<_>>() })
+}
+
+fn aggregation_json((method, x_files_factor): (Aggregator, f64)) -> Value {
+    json!({ "method": method.name(), "x_files_factor": x_files_factor })
+}
+
+/// The members of both objects.
+fn with(mut one: Value, other: Value) -> Value {
+    if let (Some(one), Value::Object(other)) = (one.as_object_mut(), other) {
+        one.extend(other);
+    }
+    one
+}

@@ -1,0 +1,179 @@
+//! Choices: on or off, this or that.
+
+use std::net::SocketAddr;
+
+use serde::Deserialize;
+use toml::Value;
+
+use super::super::resolved::CassandraIndex;
+use super::{Kind, expected};
+
+/// `IP:port`, or off.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(try_from = "Value")]
+pub(in crate::config) struct Listener(pub(in crate::config) Option<SocketAddr>);
+
+impl TryFrom<Value> for Listener {
+    type Error = String;
+
+    fn try_from(value: Value) -> Result<Self, String> {
+        match &value {
+            Value::String(text) if matches!(text.as_str(), "" | "off") => Ok(Self(None)),
+            Value::String(text) => text.parse().map(|addr| Self(Some(addr))).map_err(|_| {
+                format!("`{text}` is not an address; write IP:port such as \"127.0.0.1:8080\", or \"off\"")
+            }),
+            other => Err(expected("an address such as \"127.0.0.1:8080\", or \"off\"", other)),
+        }
+    }
+}
+
+impl From<Listener> for Value {
+    fn from(listener: Listener) -> Value {
+        Value::String(listener.0.map_or_else(|| "off".to_owned(), |addr| addr.to_string()))
+    }
+}
+
+impl Kind for Listener {
+    const NAME: &'static str = "address or \"off\"";
+}
+
+/// Yes or no.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(try_from = "Value")]
+pub(in crate::config) struct Switch(pub(in crate::config) bool);
+
+impl TryFrom<Value> for Switch {
+    type Error = String;
+
+    fn try_from(value: Value) -> Result<Self, String> {
+        value.as_bool().map(Self).ok_or_else(|| expected("true or false", &value))
+    }
+}
+
+impl From<Switch> for Value {
+    fn from(switch: Switch) -> Value {
+        Value::Boolean(switch.0)
+    }
+}
+
+impl Kind for Switch {
+    const NAME: &'static str = "true or false";
+}
+
+/// Which store.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(try_from = "Value")]
+pub(in crate::config) enum StoreChoice {
+    /// On this machine's disk.
+    Embedded,
+    /// A cluster. Known, so that the answer can be a helpful one, but not in this build.
+    Cassandra,
+}
+
+impl TryFrom<Value> for StoreChoice {
+    type Error = String;
+
+    fn try_from(value: Value) -> Result<Self, String> {
+        match value.as_str() {
+            Some("embedded") => Ok(StoreChoice::Embedded),
+            Some("cassandra") => Ok(StoreChoice::Cassandra),
+            _ => Err(expected("\"embedded\"", &value)),
+        }
+    }
+}
+
+impl From<StoreChoice> for Value {
+    fn from(choice: StoreChoice) -> Value {
+        let name = match choice {
+            StoreChoice::Embedded => "embedded",
+            StoreChoice::Cassandra => "cassandra",
+        };
+        Value::String(name.to_owned())
+    }
+}
+
+impl Kind for StoreChoice {
+    const NAME: &'static str = "\"embedded\"";
+}
+
+/// How globs are looked up in Cassandra.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(try_from = "Value")]
+pub(in crate::config) struct IndexChoice(pub(in crate::config) CassandraIndex);
+
+impl TryFrom<Value> for IndexChoice {
+    type Error = String;
+
+    fn try_from(value: Value) -> Result<Self, String> {
+        let index =
+            value.as_str().and_then(|text| CassandraIndex::ALL.into_iter().find(|i| i.name() == text));
+        index.map(Self).ok_or_else(|| expected("\"memory\", \"sasi\" or \"sai\"", &value))
+    }
+}
+
+impl From<IndexChoice> for Value {
+    fn from(choice: IndexChoice) -> Value {
+        Value::String(choice.0.name().to_owned())
+    }
+}
+
+impl Kind for IndexChoice {
+    const NAME: &'static str = "\"memory\", \"sasi\" or \"sai\"";
+}
+
+/// A writer's number, or leave it to the server.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(try_from = "Value")]
+pub(in crate::config) struct WriterId(pub(in crate::config) Option<u16>);
+
+impl TryFrom<Value> for WriterId {
+    type Error = String;
+
+    fn try_from(value: Value) -> Result<Self, String> {
+        let number = value.as_integer().and_then(|n| u16::try_from(n).ok()).filter(|&n| n < 1 << 14);
+        match value.as_str() {
+            Some("auto") => Ok(Self(None)),
+            _ => number.map(|n| Self(Some(n))).ok_or_else(|| expected("\"auto\" or 0 to 16383", &value)),
+        }
+    }
+}
+
+impl From<WriterId> for Value {
+    fn from(writer: WriterId) -> Value {
+        writer.0.map_or_else(|| Value::String("auto".to_owned()), |n| Value::Integer(n.into()))
+    }
+}
+
+impl Kind for WriterId {
+    const NAME: &'static str = "\"auto\" or number";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::canonical;
+    use super::*;
+
+    #[test]
+    fn listeners_are_addresses_or_off() {
+        assert_eq!(canonical::<Listener>("'[::1]:80'"), "\"[::1]:80\"");
+        assert_eq!(canonical::<Listener>("''"), "\"off\"");
+        assert_eq!(canonical::<Listener>("'off'"), "\"off\"");
+        assert!(canonical::<Listener>("'localhost:80'").contains("`localhost:80` is not an address"));
+        assert!(canonical::<Listener>("8080").contains("found 8080"));
+    }
+
+    #[test]
+    fn choices_name_what_can_be_chosen() {
+        assert_eq!(canonical::<Switch>("true"), "true");
+        assert!(canonical::<Switch>("'yes'").contains("true or false"));
+        assert_eq!(canonical::<StoreChoice>("'cassandra'"), "\"cassandra\"");
+        assert_eq!(canonical::<StoreChoice>("'disk'"), "error: expected \"embedded\", found \"disk\"");
+        for index in ["memory", "sasi", "sai"] {
+            assert_eq!(canonical::<IndexChoice>(&format!("'{index}'")), format!("\"{index}\""));
+        }
+        assert!(canonical::<IndexChoice>("'lucene'").contains("\"memory\", \"sasi\" or \"sai\""));
+        assert_eq!(canonical::<WriterId>("16383"), "16383");
+        assert_eq!(canonical::<WriterId>("'auto'"), "\"auto\"");
+        assert!(canonical::<WriterId>("16384").contains("0 to 16383"));
+    }
+}

@@ -1,0 +1,43 @@
+//! The kinds of values a key can have: what may be written, and how it is written back.
+//!
+//! Each kind is made from a TOML value by `TryFrom` and turns into its canonical TOML value again; the error is the rest
+//! of a sentence that begins with the key.
+
+mod amount;
+mod choice;
+mod path;
+mod text;
+
+use std::fmt;
+
+use toml::Value;
+
+pub(in crate::config) use amount::{Number, Size, Time};
+pub(in crate::config) use choice::{IndexChoice, Listener, StoreChoice, Switch, WriterId};
+pub(in crate::config) use path::{FilePath, MaybePath};
+pub(in crate::config) use text::{MaybeText, Retentions, RuleTables, Text, TextList};
+
+/// A kind of value.
+pub(in crate::config) trait Kind: TryFrom<Value, Error = String> + Into<Value> {
+    /// How the documentation calls it.
+    const NAME: &'static str;
+    /// Relative values are relative to the file they stand in.
+    const IS_PATH: bool = false;
+
+    /// Checks a value and gives its canonical form.
+    fn canonical(value: Value) -> Result<Value, String> {
+        Self::try_from(value).map(Into::into)
+    }
+}
+
+/// The text of "I wanted this and got that".
+fn expected(what: impl fmt::Display, found: &Value) -> String {
+    format!("expected {what}, found {found}")
+}
+
+/// What a kind makes of a TOML value, as text: for the tests of the kinds.
+#[cfg(test)]
+fn canonical<K: Kind>(toml: &str) -> String {
+    let table: toml::Table = format!("v = {toml}").parse().unwrap();
+    K::canonical(table["v"].clone()).map_or_else(|e| format!("error: {e}"), |v| v.to_string())
+}

@@ -1,0 +1,202 @@
+//! Loading: the layers in order, then carbon's files, then one checked [`Config`].
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::kinds::{MaybePath, StoreChoice};
+use super::raw::{self, Raw};
+use super::resolved::{Cassandra, Config, Ingest, Listen, Query, Store, StoreKind, Tls};
+use super::rules::{DEFAULT_AGGREGATION, Rules};
+use super::{ConfigError, Origin, Settings, Sources, document, storage_aggregation, storage_schemas};
+
+/// A configuration and how it came about.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// What the program runs by.
+    pub config: Config,
+    /// Every key with its value and who set it.
+    pub settings: Settings,
+    /// The file that was read.
+    pub file: Option<PathBuf>,
+    /// What was skipped, with file and line. Not errors, because carbon goes on too.
+    pub warnings: Vec<String>,
+}
+
+impl Loaded {
+    /// Reads and checks everything: flags over environment over file over defaults.
+    pub fn new(sources: &Sources) -> Result<Self, ConfigError> {
+        let mut settings = Settings::defaults(sources.file.as_deref().and_then(Path::parent));
+        if let Some(path) = &sources.file {
+            let text = read_file(path)?;
+            document::apply(&mut settings, &Arc::from(path.as_path()), &text)?;
+        }
+        sources.apply_environment(&mut settings)?;
+        sources.apply_flags(&mut settings)?;
+
+        let raw = settings.to_raw();
+        refuse_missing_store(&raw, &settings)?;
+        refuse_shared_address(&raw, &settings)?;
+        let mut warnings = Vec::new();
+        let rules = rules(&raw.retention, &mut settings, &mut warnings)?;
+        Ok(Self { config: resolve(raw, rules), settings, file: sources.file.clone(), warnings })
+    }
+}
+
+fn read_file(path: &Path) -> Result<String, ConfigError> {
+    std::fs::read_to_string(path).map_err(|source| ConfigError::Read { path: path.to_owned(), source })
+}
+
+fn refuse_missing_store(raw: &Raw, settings: &Settings) -> Result<(), ConfigError> {
+    match raw.store.kind {
+        StoreChoice::Embedded => Ok(()),
+        StoreChoice::Cassandra => Err(ConfigError::BadValue {
+            at: settings.origin("store.kind"),
+            key: "store.kind".to_owned(),
+            message: "\"cassandra\" is not in this build, which has the embedded store only; \
+                      set it to \"embedded\" or leave it out"
+                .to_owned(),
+        }),
+    }
+}
+
+/// Two listeners on one address would fail later, with less to say about it.
+fn refuse_shared_address(raw: &Raw, settings: &Settings) -> Result<(), ConfigError> {
+    let listeners = [
+        ("listen.http", &raw.listen.http),
+        ("listen.carbon", &raw.listen.carbon),
+        ("listen.pickle", &raw.listen.pickle),
+    ];
+    for (index, (key, listener)) in listeners.iter().enumerate() {
+        // Port 0 asks the system for a free one each time.
+        let Some(address) = listener.0.filter(|address| address.port() != 0) else { continue };
+        if let Some((first, _)) = listeners.iter().take(index).find(|(_, other)| other.0 == Some(address)) {
+            return Err(ConfigError::BadValue {
+                at: settings.origin(key),
+                key: (*key).to_owned(),
+                message: format!("{address} is taken by {first}; give each listener an address of its own"),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Inline rules come first: they are nearer to the reader, and a way to overrule a file that is shared with carbon.
+fn rules(
+    raw: &raw::RetentionKeys,
+    settings: &mut Settings,
+    warnings: &mut Vec<String>,
+) -> Result<Rules, ConfigError> {
+    let mut retention = settings.rules.retention.clone();
+    if let Some((path, text)) = carbon_file("retention.schemas", &raw.schemas, settings)? {
+        retention.extend(storage_schemas::read(&path, &text, warnings)?);
+    }
+    let mut aggregation = settings.rules.aggregation.clone();
+    if let Some((path, text)) = carbon_file("retention.aggregation", &raw.aggregation, settings)? {
+        aggregation.extend(storage_aggregation::read(&path, &text, warnings)?);
+    }
+    Ok(Rules {
+        retention,
+        aggregation,
+        default_retention: raw.default.parsed.clone(),
+        default_aggregation: DEFAULT_AGGREGATION,
+    })
+}
+
+/// The text of a rule file. Only one that nobody named may be missing.
+fn carbon_file(
+    key: &str,
+    path: &MaybePath,
+    settings: &mut Settings,
+) -> Result<Option<(Arc<Path>, String)>, ConfigError> {
+    let Some(path) = path.0.as_deref() else { return Ok(None) };
+    match read_file(path) {
+        Ok(text) => Ok(Some((Arc::from(path), text))),
+        Err(ConfigError::Read { source, .. })
+            if settings.origin(key) == Origin::Default && source.kind() == io::ErrorKind::NotFound =>
+        {
+            settings.mark_absent(key, path);
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn resolve(raw: Raw, rules: Rules) -> Config {
+    Config {
+        listen: Listen { http: raw.listen.http.0, carbon: raw.listen.carbon.0, pickle: raw.listen.pickle.0 },
+        store: resolve_store(raw.store),
+        cassandra: resolve_cassandra(raw.cassandra, raw.tls),
+        ingest: resolve_ingest(raw.ingest),
+        query: resolve_query(raw.query),
+        rules,
+    }
+}
+
+fn resolve_store(raw: raw::Store) -> Store {
+    Store {
+        kind: StoreKind::Embedded,
+        path: raw.path.0,
+        sync_interval: raw.sync_interval.0,
+        cut_interval: raw.cut_interval.0,
+        head_points: to_usize(raw.head_points.0),
+        reserve_bytes: raw.reserve_bytes.0,
+    }
+}
+
+fn resolve_cassandra(raw: raw::Cassandra, tls: raw::Tls) -> Cassandra {
+    Cassandra {
+        nodes: raw.nodes.0,
+        keyspace: raw.keyspace.0,
+        keyspace_metadata: raw.keyspace_metadata.0,
+        replica: u8::try_from(raw.replica.0).expect("its kind allows 0 to 3"),
+        writer: raw.writer.0,
+        consistency_read: raw.consistency_read.0,
+        consistency_write: raw.consistency_write.0,
+        username: raw.username.0,
+        password_file: raw.password_file.0,
+        index: raw.index.0,
+        tls: Tls {
+            enabled: tls.enabled.0,
+            ca_file: tls.ca_file.0,
+            cert_file: tls.cert_file.0,
+            key_file: tls.key_file.0,
+        },
+    }
+}
+
+fn resolve_ingest(raw: raw::Ingest) -> Ingest {
+    Ingest {
+        udp: raw.udp.0,
+        max_line_bytes: to_usize(raw.max_line_bytes.0),
+        max_frame_bytes: to_usize(raw.max_frame_bytes.0),
+        max_name_bytes: to_usize(raw.max_name_bytes.0),
+        max_connections: to_usize(raw.max_connections.0),
+        idle_timeout: raw.idle_timeout.0,
+        max_creates_per_second: raw.max_creates_per_second.0,
+        max_metrics: raw.max_metrics.0,
+        max_future: raw.max_future.0,
+        keep_infinite: raw.keep_infinite.0,
+        drain_timeout: raw.drain_timeout.0,
+    }
+}
+
+fn resolve_query(raw: raw::Query) -> Query {
+    Query {
+        timezone: raw.timezone.0,
+        max_find_hits: to_usize(raw.max_find_hits.0),
+        find_timeout: raw.find_timeout.0,
+        max_series: to_usize(raw.max_series.0),
+        max_points: to_usize(raw.max_points.0),
+        render_timeout: raw.render_timeout.0,
+        max_concurrent: to_usize(raw.max_concurrent.0),
+    }
+}
+
+/// A limit beyond the address space is no limit.
+fn to_usize(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests;

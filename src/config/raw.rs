@@ -1,0 +1,122 @@
+//! The one list of keys. It makes the serde structs the values are read into, and the table in [`super::keys`].
+//!
+//! Adding a key: a line here, a field in [`super::resolved`], a line in `Raw::resolve` (`load.rs`), then
+//! `UPDATE_DOCS=1 cargo test --lib config::reference`.
+
+use serde::Deserialize;
+
+use super::keys::{Key, Section};
+use super::kinds::{
+    FilePath, IndexChoice, Kind, Listener, MaybePath, MaybeText, Number, Retentions, RuleTables, Size,
+    StoreChoice, Switch, Text, TextList, Time, WriterId,
+};
+
+/// A number that may be anything.
+type AnyNumber = Number<0, { i64::MAX as u64 }>;
+/// A number that must not be 0.
+type Positive = Number<1, { i64::MAX as u64 }>;
+
+macro_rules! sections {
+    ($($field:ident: $section:ident $path:literal $about:literal {
+        $($key:ident: $kind:ty = $default:literal, $help:literal;)*
+    })*) => {
+        /// Every section, with a value for every key.
+        #[derive(Debug, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        pub(super) struct Raw {
+            $(#[serde(rename = $path)] pub(super) $field: $section,)*
+        }
+
+        $(
+            // `rule` is read where its lines are still known, in `inline_rule.rs`, and stands here for the table.
+            #[allow(dead_code)]
+            #[derive(Debug, Deserialize)]
+            #[serde(deny_unknown_fields)]
+            pub(super) struct $section {
+                $(pub(super) $key: $kind,)*
+            }
+        )*
+
+        /// Every section, in the order of the documentation.
+        pub(super) const SECTIONS: &[Section] = &[$(Section { name: $path, help: $about },)*];
+
+        /// Every key, in the order of the documentation.
+        pub const KEYS: &[Key] = &[$($(Key {
+            section: $path,
+            name: stringify!($key),
+            kind: <$kind as Kind>::NAME,
+            default: $default,
+            help: $help,
+            is_path: <$kind as Kind>::IS_PATH,
+            canonical: <$kind as Kind>::canonical,
+        },)*)*];
+    };
+}
+
+sections! {
+    listen: Listen "listen" "Where to listen. Each is an `IP:port`; `\"off\"` or `\"\"` switches a listener off." {
+        http: Listener = r#""127.0.0.1:8080""#, "The Graphite HTTP API, health and counters.";
+        carbon: Listener = r#""127.0.0.1:2003""#, "Carbon plaintext over TCP, and over UDP unless `ingest.udp` is false.";
+        pickle: Listener = r#""127.0.0.1:2004""#, "Carbon pickle over TCP.";
+    }
+
+    store: Store "store" "Where data lives." {
+        kind: StoreChoice = r#""embedded""#, "Which store. This build has the embedded one only.";
+        path: FilePath = r#""plumbago-data""#, "The data directory; made when it does not exist.";
+        sync_interval: Time<0> = r#""200ms""#, "How often the log is synced to disk; 0 means after every batch.";
+        cut_interval: Time<1> = r#""10m""#, "Points in memory are written to blocks at least this often.";
+        head_points: Positive = "12_000_000", "Points in memory are written to blocks as soon as there are this many.";
+        reserve_bytes: Size<0> = r#""1GiB""#, "Free space to leave on the disk: below it new metrics are refused, below half of it reading from senders pauses.";
+    }
+
+    cassandra: Cassandra "store.cassandra" "The Cassandra store. These keys are read and checked, but this build cannot use them yet." {
+        nodes: TextList = r#"["127.0.0.1:9042"]"#, "Nodes to begin with; the others are found through them.";
+        keyspace: Text = r#""biggraphite""#, "Keyspace of the points.";
+        keyspace_metadata: Text = r#""biggraphite_metadata""#, "Keyspace of the metrics and directories.";
+        replica: Number<0, 3> = "0", "Which replica of a pair of servers this one is, 0 to 3.";
+        writer: WriterId = r#""auto""#, "This server's writer number, 0 to 16383; `\"auto\"` takes a free one.";
+        consistency_read: Text = r#""ONE""#, "Consistency level of reads.";
+        consistency_write: Text = r#""ONE""#, "Consistency level of writes.";
+        username: MaybeText = r#""""#, "User to log in as; `\"\"` means no login.";
+        password_file: MaybePath = r#""""#, "File that holds the password.";
+        index: IndexChoice = r#""memory""#, "How globs are looked up.";
+    }
+
+    tls: Tls "store.cassandra.tls" "Encryption between this server and Cassandra." {
+        enabled: Switch = "false", "Use TLS.";
+        ca_file: MaybePath = r#""""#, "Certificates to trust; `\"\"` means those of the system.";
+        cert_file: MaybePath = r#""""#, "Certificate to show to the cluster.";
+        key_file: MaybePath = r#""""#, "Key of that certificate.";
+    }
+
+    ingest: Ingest "ingest" "Limits on what comes in." {
+        udp: Switch = "true", "Also listen for plaintext on UDP, on the address of `listen.carbon`.";
+        max_line_bytes: Size<64> = r#""64KiB""#, "Longest plaintext line; a longer one is dropped, the connection stays.";
+        max_frame_bytes: Size<64> = r#""1MiB""#, "Longest pickle frame; a longer one closes the connection, as in carbon.";
+        max_name_bytes: Size<1> = r#""4KiB""#, "Longest metric name, tags included.";
+        max_connections: Positive = "10_000", "Open carbon connections, plaintext and pickle together.";
+        idle_timeout: Time<0> = r#""10m""#, "A connection without traffic is closed after this; 0 means never.";
+        max_creates_per_second: AnyNumber = "0", "New metrics per second; 0 means no limit.";
+        max_metrics: AnyNumber = "0", "Metrics in total; 0 means no limit.";
+        max_future: Time<0> = r#""1d""#, "Points further ahead of the clock than this are refused.";
+        keep_infinite: Switch = "true", "Store `inf` and `-inf` values instead of dropping them.";
+        drain_timeout: Time<0> = r#""5s""#, "How long connections may go on sending after a stop was asked for.";
+    }
+
+    query: Query "query" "Limits on what is asked." {
+        timezone: Text = r#""UTC""#, "Time zone of `from`, `until` and CSV when the request names none.";
+        max_find_hits: Positive = "200_000", "Most names one find may return.";
+        find_timeout: Time<1> = r#""10s""#, "Longest time one find may take.";
+        max_series: Positive = "50_000", "Most series one render may fetch.";
+        max_points: Positive = "50_000_000", "Most points one render may fetch, over all series.";
+        render_timeout: Time<1> = r#""1m""#, "Longest time one render may take.";
+        max_concurrent: Positive = "64", "Renders and finds running at once; more wait.";
+    }
+
+    retention: RetentionKeys "retention" "How long points are kept and how they are rolled up." {
+        schemas: MaybePath = r#""storage-schemas.conf""#, "Carbon's retention file. May be missing unless it is set here; `\"\"` reads none.";
+        aggregation: MaybePath = r#""storage-aggregation.conf""#, "Carbon's aggregation file. May be missing unless it is set here; `\"\"` reads none.";
+        default: Retentions = r#""10s:1d,1m:30d,1h:2y""#, "Retention of names that no rule matches.";
+        rule: RuleTables = "[]", "Rules without an extra file, as `[[retention.rule]]` tables.";
+    }
+}

@@ -1,0 +1,166 @@
+//! Documentation made from the table of keys: `docs/CONFIG.md` and `docs/plumbago.toml`.
+
+use std::fmt::Write as _;
+
+use super::inline_rule::RULE_KEYS;
+use super::keys::{KEYS, Key, SECTIONS, Section};
+
+const INTRODUCTION: &str = r#"# Configuration
+
+<!-- Generated from src/config/raw.rs by `UPDATE_DOCS=1 cargo test --lib config::reference`. -->
+
+Plumbago runs without any configuration. What you set, you set in one of three places; the first in this list wins:
+
+1. a flag: `--set section.key=value`, as often as needed;
+2. an environment variable: `PLUMBAGO_SECTION__KEY=value` (two underscores for each dot);
+3. a TOML file: `--config FILE`, else the file `PLUMBAGO_CONFIG` names, else `plumbago.toml` in the working directory.
+
+`plumbago check-config` prints every key with its value and who set it; `plumbago check-config NAME` says which retention
+and aggregation a metric name gets, and from which rule. An unknown key is an error, wherever it stands. All keys with
+their defaults are in [plumbago.toml](plumbago.toml), ready to copy.
+
+**Values.** In flags and variables a value is a TOML value, or else a text without quotes: `--set listen.http=0.0.0.0:8080`,
+`PLUMBAGO_RETENTION__DEFAULT=10s:7d`. Durations are texts such as `"200ms"`, `"10s"`, `"5m"`, `"2h"`, `"1d"`, `"1w"`, or
+a number of seconds. Sizes are texts such as `"64KiB"`, `"1GiB"` (1024) or `"500MB"` (1000), or a number of bytes.
+
+**Paths.** A relative path in the file is relative to the directory of that file. From a flag or a variable it is relative
+to the working directory, and so is the default of `store.path`. The default rule files are looked for beside the
+configuration file, or in the working directory when there is none.
+"#;
+
+const RULES: &str = r#"### Rules
+
+For each name the first retention rule and the first aggregation rule that match are used. Rules are tried in this order:
+
+1. `[[retention.rule]]` tables, in the order of the file. A rule may give `retentions`, `aggregation` (and
+   `x_files_factor`), or both;
+2. the sections of carbon's `storage-schemas.conf` and `storage-aggregation.conf`, in the order of those files;
+3. `retention.default`, and `average` with an xFilesFactor of 0.5. (Carbon keeps unmatched names for 60 s × 7 days
+   instead: end `storage-schemas.conf` with a section whose pattern is `.*` if you want something else than
+   `retention.default`.)
+
+Carbon's files are read as carbon reads them: keys in any case, `=` or `:`, comments from `#` or `;` at the start of a
+line, indented lines continue a value. A section without `pattern` or `retentions` is skipped with a warning. A
+retention or aggregation method that cannot be used stops the start with file and line.
+
+A pattern is a regular expression, searched for anywhere in the name, tags included. Python's spelling is accepted;
+look-around and backreferences are not, and are refused by name. Methods are `average`, `sum`, `last`, `max`, `min`,
+`avg_zero`, `absmax`, `absmin`; `median` and percentiles are refused, because they cannot be computed from aggregates.
+
+A retention is a list of `precision:length`, from fine to coarse: `10s:1d,1m:30d,1h:2y`. The units are s, m, h, d, w and
+y (365 days); a length without a unit is a number of points. Each coarser precision is a multiple of the finer one and
+reaches further back.
+
+```toml
+[[retention.rule]]
+name = "web servers"
+pattern = '^servers\.web'
+retentions = "10s:7d,1m:90d"
+
+[[retention.rule]]
+name = "counters"
+pattern = '\.count$'
+aggregation = "sum"
+x_files_factor = 0
+```
+
+"#;
+
+/// `docs/CONFIG.md`.
+pub fn markdown() -> String {
+    let mut out = INTRODUCTION.to_owned();
+    for section in SECTIONS {
+        let _ = write!(out, "\n## [{}]\n\n{}\n\n", section.name, section.help);
+        out.push_str("| key | kind | default | |\n|---|---|---|---|\n");
+        for key in keys_of(section) {
+            let _ = writeln!(out, "| `{}` | {} | `{}` | {} |", key.name, key.kind, key.default, key.help);
+        }
+    }
+    out.push('\n');
+    out.push_str(RULES);
+    out.push_str("| key of a rule | kind | |\n|---|---|---|\n");
+    for (name, kind, help) in RULE_KEYS {
+        let _ = writeln!(out, "| `{name}` | {kind} | {help} |");
+    }
+    out
+}
+
+/// `docs/plumbago.toml`: every key, commented out, with its default.
+pub fn example_file() -> String {
+    let mut out = "# Plumbago's configuration: every key with its default, and what it does. Remove the # of what you change.\n\
+                   # docs/CONFIG.md says more.\n"
+        .to_owned();
+    for section in SECTIONS {
+        let _ = write!(out, "\n# {}\n[{}]\n", section.help.replace('`', ""), section.name);
+        for key in keys_of(section).filter(|key| key.default != NO_RULES) {
+            let _ = writeln!(out, "# {}\n#{} = {}", key.help.replace('`', ""), key.name, key.default);
+        }
+    }
+    out.push_str("\n# A rule without an extra file; as many as needed, the first that matches wins.\n");
+    out.push_str("#[[retention.rule]]\n");
+    let examples = ["\"counters\"", r"'\.count$'", "\"1m:30d,1h:2y\"", "\"sum\"", "0.0"];
+    for ((name, _, help), example) in RULE_KEYS.iter().zip(examples) {
+        let _ = writeln!(out, "# {help}\n#{name} = {example}");
+    }
+    out
+}
+
+/// The default of the one key that is written as tables of its own.
+const NO_RULES: &str = "[]";
+
+fn keys_of(section: &Section) -> impl Iterator<Item = &'static Key> {
+    let name = section.name;
+    KEYS.iter().filter(move |key| key.section == name)
+}
+
+/// Compares a generated file with the one in the repository, or writes it when `UPDATE_DOCS=1`.
+#[cfg(test)]
+pub(crate) fn assert_current(path: &str, generated: &str) {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+    if std::env::var_os("UPDATE_DOCS").is_some_and(|v| v == "1") {
+        std::fs::write(&path, generated).expect("docs/ can be written");
+    }
+    let present = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(present == generated, "{} is out of date: run UPDATE_DOCS=1 cargo test --lib", path.display());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Loaded, Sources};
+
+    #[test]
+    fn the_configuration_reference_is_current() {
+        assert_current("docs/CONFIG.md", &markdown());
+    }
+
+    #[test]
+    fn the_example_file_is_current() {
+        assert_current("docs/plumbago.toml", &example_file());
+    }
+
+    /// Every commented-out key of the example is read when its `#` is removed.
+    #[test]
+    fn the_example_file_works() {
+        let live: String = example_file()
+            .lines()
+            .map(|line| match line.strip_prefix('#') {
+                Some(rest) if !rest.starts_with(' ') => format!("{rest}\n"),
+                _ => format!("{line}\n"),
+            })
+            .collect();
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("plumbago.toml");
+        std::fs::write(
+            &file,
+            live.replace("storage-schemas.conf", "").replace("storage-aggregation.conf", ""),
+        )
+        .unwrap();
+        let loaded = Loaded::new(&Sources { file: Some(file), ..Sources::default() }).unwrap();
+        assert_eq!(loaded.config.rules.retention.len(), 1);
+        assert_eq!(loaded.config.rules.aggregation.len(), 1);
+        let unset: Vec<_> =
+            loaded.settings.iter().filter(|s| s.origin == crate::config::Origin::Default).collect();
+        assert!(unset.is_empty(), "{unset:?}");
+    }
+}

@@ -1,0 +1,62 @@
+//! Where configuration comes from: a file, environment variables and flags.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use super::keys::VARIABLE_PREFIX;
+use super::{ConfigError, Origin, Settings};
+
+/// The file that is read when no other is named.
+pub const FILE_NAME: &str = "plumbago.toml";
+/// The variable that names a file when no flag does.
+pub const FILE_VARIABLE: &str = "PLUMBAGO_CONFIG";
+
+/// What to read. [`Sources::default`] is nothing: all defaults.
+#[derive(Clone, Debug, Default)]
+pub struct Sources {
+    /// The TOML file.
+    pub file: Option<PathBuf>,
+    /// Environment variables; others than ours are passed over.
+    pub environment: Vec<(OsString, OsString)>,
+    /// `section.key=value`, later ones over earlier ones.
+    pub flags: Vec<String>,
+}
+
+impl Sources {
+    /// Those of this process: `--config`, else `PLUMBAGO_CONFIG`, else `plumbago.toml` in the working directory if it is there.
+    pub fn of_process(config: Option<PathBuf>, flags: Vec<String>) -> Self {
+        let named = std::env::var_os(FILE_VARIABLE).filter(|name| !name.is_empty()).map(PathBuf::from);
+        let here = || Some(PathBuf::from(FILE_NAME)).filter(|path| path.exists());
+        Self { file: config.or(named).or_else(here), environment: std::env::vars_os().collect(), flags }
+    }
+
+    /// Puts the environment over what is there.
+    ///
+    /// Only names with two underscores after the prefix are keys. Others are left alone: container platforms make
+    /// variables such as `PLUMBAGO_PORT_2003_TCP` for a service of our name.
+    pub(super) fn apply_environment(&self, settings: &mut Settings) -> Result<(), ConfigError> {
+        let mut ours: Vec<(&str, &OsString)> = Vec::new();
+        for (name, value) in &self.environment {
+            let Some(name) = name.to_str() else { continue };
+            if name.strip_prefix(VARIABLE_PREFIX).is_some_and(|key| key.contains("__")) {
+                ours.push((name, value));
+            }
+        }
+        ours.sort_unstable();
+        for (name, value) in ours {
+            let value = value.to_str().ok_or_else(|| ConfigError::NotUtf8(name.to_owned()))?;
+            let key = name.strip_prefix(VARIABLE_PREFIX).unwrap_or(name).to_lowercase().replace("__", ".");
+            settings.assign_text(&key, value, &Origin::Env(name.to_owned()))?;
+        }
+        Ok(())
+    }
+
+    /// Puts the flags over what is there.
+    pub(super) fn apply_flags(&self, settings: &mut Settings) -> Result<(), ConfigError> {
+        for flag in &self.flags {
+            let (key, value) = flag.split_once('=').ok_or_else(|| ConfigError::BadFlag(flag.clone()))?;
+            settings.assign_text(key.trim(), value, &Origin::Flag)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,112 @@
+//! Failures and their status codes: the only place that knows which is which.
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+
+use super::{FindFailure, reply};
+use crate::render::error::RenderError;
+use crate::telemetry::Counter;
+
+/// Why a request gets no answer. The text is the whole body, for a person to read.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Failure {
+    /// A parameter is missing or wrong. Graphite's wording, which scripts look for.
+    #[error("Invalid parameters ({0})")]
+    Invalid(String),
+    /// Wrong in another way; the text says it all.
+    #[error("{0}")]
+    Refused(String),
+    /// The body is a form of another kind.
+    #[error(
+        "a body of type `{0}` is not read here; send the parameters as application/x-www-form-urlencoded or in the query string"
+    )]
+    MediaType(String),
+    /// The body is longer than is read.
+    #[error("the request body is longer than {0} bytes")]
+    TooLarge(usize),
+    /// The body broke off.
+    #[error("the request body could not be read: {0}")]
+    BrokenBody(String),
+    /// The answer would be larger than a limit allows.
+    #[error("{0}")]
+    Limit(String),
+    /// The deadline passed.
+    #[error("the query took longer than {0} allows; ask for less at once, or raise it")]
+    Deadline(&'static str),
+    /// Nobody reads the answer any more.
+    #[error("the client went away")]
+    Abandoned,
+    /// Too many requests are running.
+    #[error("too many queries are running; try again in a moment, or raise query.max_concurrent")]
+    Busy,
+    /// The server cannot do it now.
+    #[error("{0}")]
+    NotReady(String),
+    /// The store failed.
+    #[error("reading the store failed: {0}")]
+    Store(String),
+    /// Points could not be made durable.
+    #[error("the flush failed: {0}")]
+    Flush(String),
+    /// A bug.
+    #[error("internal error; the log has more under this request's id")]
+    Internal,
+}
+
+impl Failure {
+    /// Adds one to `counter` when a limit was the reason.
+    pub(super) fn count_limit(&self, counter: &Counter) {
+        if matches!(self, Failure::Limit(_)) {
+            counter.add(1);
+        }
+    }
+
+    fn status(&self) -> StatusCode {
+        match self {
+            Failure::Invalid(_) | Failure::Refused(_) | Failure::BrokenBody(_) => StatusCode::BAD_REQUEST,
+            Failure::MediaType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Failure::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
+            Failure::Limit(_) => StatusCode::UNPROCESSABLE_ENTITY,
+            Failure::Deadline(_) => StatusCode::GATEWAY_TIMEOUT,
+            Failure::Abandoned | Failure::Busy | Failure::NotReady(_) => StatusCode::SERVICE_UNAVAILABLE,
+            Failure::Store(_) | Failure::Flush(_) | Failure::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+        }
+    }
+}
+
+impl IntoResponse for Failure {
+    fn into_response(self) -> Response {
+        let mut response = reply::text(self.status(), format!("{self}\n"));
+        if matches!(self, Failure::Busy) {
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        if self.status().is_server_error() && !matches!(self, Failure::Abandoned) {
+            tracing::warn!(error = %self, "request failed");
+        }
+        response
+    }
+}
+
+impl From<FindFailure> for Failure {
+    fn from(failure: FindFailure) -> Self {
+        match failure {
+            FindFailure::Limit(text) => Failure::Limit(text),
+            FindFailure::Invalid(text) => Failure::Invalid(text),
+            FindFailure::Deadline => Failure::Deadline("query.find_timeout"),
+            FindFailure::Abandoned => Failure::Abandoned,
+            FindFailure::Store(text) => Failure::Store(text),
+        }
+    }
+}
+
+impl From<RenderError> for Failure {
+    fn from(error: RenderError) -> Self {
+        match error {
+            RenderError::Limit(text) => Failure::Limit(text),
+            RenderError::Deadline => Failure::Deadline("query.render_timeout"),
+            RenderError::Abandoned => Failure::Abandoned,
+            RenderError::Store(text) => Failure::Store(text),
+            wrong => Failure::Refused(wrong.to_string()),
+        }
+    }
+}

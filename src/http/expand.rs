@@ -1,0 +1,50 @@
+//! `/metrics/expand`: the paths that match patterns.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::response::Response;
+use serde::Serialize;
+
+use super::call::Call;
+use super::error::Failure;
+use super::find::{listed, to_json};
+use super::{Api, Backend};
+use crate::model::Cancel;
+
+#[derive(Serialize)]
+struct Expansion<T> {
+    results: T,
+}
+
+/// `GET|POST /metrics/expand`
+pub(super) async fn handle(State(api): State<Arc<Api>>, call: Call) -> Result<Response, Failure> {
+    let queries: Vec<String> = call.params.all("query").into_iter().map(str::to_owned).collect();
+    let leaves_only = call.params.switch("leavesOnly")?;
+    let grouped = call.params.switch("groupByExpr")?;
+    let work = move |backend: &dyn Backend, cancel: &Cancel| {
+        let found = expand(backend, queries, leaves_only, cancel)?;
+        Ok(if grouped {
+            to_json(&Expansion { results: found })
+        } else {
+            to_json(&Expansion { results: found.into_values().flatten().collect::<BTreeSet<_>>() })
+        })
+    };
+    listed(&api, &call, work).await
+}
+
+fn expand(
+    backend: &dyn Backend,
+    queries: Vec<String>,
+    leaves_only: bool,
+    cancel: &Cancel,
+) -> Result<BTreeMap<String, BTreeSet<String>>, Failure> {
+    let mut found = BTreeMap::new();
+    for query in queries {
+        let nodes = backend.find(&query, None, cancel)?;
+        let paths = nodes.into_iter().filter(|node| node.leaf || !leaves_only).map(|node| node.path);
+        found.insert(query, paths.collect());
+    }
+    Ok(found)
+}

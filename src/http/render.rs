@@ -1,0 +1,138 @@
+//! `/render`: targets in, series out.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+
+use super::call::Call;
+use super::clock::Clock;
+use super::error::Failure;
+use super::params::Params;
+use super::reply::Wrapping;
+use super::{Api, reply};
+use crate::model::Cancel;
+use crate::render::context::Request;
+use crate::render::exec;
+use crate::render::output::{Line, csv, json, raw, thin};
+use crate::render::source::Source;
+use crate::render::series::Series;
+
+/// The formats a render can answer in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Format {
+    Json,
+    Csv,
+    Raw,
+}
+
+/// What a render is asked for.
+struct Ask {
+    targets: Vec<String>,
+    request: Request,
+    format: Format,
+    max_points: Option<usize>,
+    skip_nulls: bool,
+    wrapping: Wrapping,
+}
+
+/// `GET|POST /render`
+pub(super) async fn handle(State(api): State<Arc<Api>>, call: Call) -> Result<Response, Failure> {
+    let ask = Ask::read(&call.params, &api)?;
+    let content_type = ask.content_type();
+    let backend = Arc::clone(&api.backend);
+    let work = move |cancel: &Cancel| ask.answer(backend.source(), cancel);
+    let answer = api.workers.run(api.config.render_timeout, work).await;
+    let body = answer.inspect_err(|failure| failure.count_limit(&api.telemetry.render_limited))?;
+    Ok(reply::body(StatusCode::OK, content_type, body))
+}
+
+impl Ask {
+    fn read(params: &Params, api: &Api) -> Result<Self, Failure> {
+        let format = format_of(params)?;
+        let clock = Clock::of(params, &api.timezone)?;
+        let (from, until) = clock.range(params)?;
+        let template = params.keyed("template").map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let request = Request {
+            x_files_factor: x_files_factor(params)?,
+            template: template.collect(),
+            max_points: api.config.max_points,
+            tz: clock.tz,
+            ..Request::new(from, until, clock.now)
+        };
+        Ok(Self {
+            targets: params.all("target").into_iter().map(str::to_owned).collect(),
+            request,
+            format,
+            max_points: max_data_points(params),
+            skip_nulls: params.get("noNullPoints").is_some(),
+            wrapping: Wrapping::plain(params)?,
+        })
+    }
+
+    fn content_type(&self) -> &'static str {
+        match self.format {
+            Format::Json => self.wrapping.content_type(),
+            Format::Csv => "text/csv",
+            Format::Raw => "text/plain",
+        }
+    }
+
+    fn answer(&self, source: &dyn Source, cancel: &Cancel) -> Result<Vec<u8>, Failure> {
+        let series = exec::render(&self.targets, &self.request, source, cancel)?;
+        let mut out = Vec::new();
+        match self.format {
+            Format::Json => {
+                self.write_json(&mut out, &series)?;
+                out = self.wrapping.apply(out);
+            }
+            Format::Csv => csv::write(&mut out, &Line::all(&series), &self.request.tz),
+            Format::Raw => raw::write(&mut out, &Line::all(&series)),
+        }
+        Ok(out)
+    }
+
+    /// Thinning comes first: graphite-web leaves nulls in when both are asked for.
+    fn write_json(&self, out: &mut Vec<u8>, series: &[Series]) -> Result<(), Failure> {
+        let any_values = series.iter().any(|s| !s.values.is_empty());
+        match self.max_points.filter(|_| any_values) {
+            Some(max) => json::write(out, &thin::thin(series, max)?, false),
+            None => json::write(out, &Line::all(series), self.skip_nulls),
+        }
+        Ok(())
+    }
+}
+
+fn format_of(params: &Params) -> Result<Format, Failure> {
+    let name = match params.get("format") {
+        Some(name) => name,
+        None if params.get("rawData").is_some() => "raw",
+        None if params.get("pickle").is_some() => "pickle",
+        None => {
+            let text = "the format is missing; Graphite would draw a PNG, which this server does not do yet: \
+                        add format=json, format=csv or format=raw";
+            return Err(Failure::Refused(text.to_owned()));
+        }
+    };
+    match name {
+        "json" => Ok(Format::Json),
+        "csv" => Ok(Format::Csv),
+        "raw" => Ok(Format::Raw),
+        _ => Err(Failure::Refused(format!("the format `{name}` is not available; use json, csv or raw"))),
+    }
+}
+
+/// Digits only; anything else counts as not given, as in graphite-web, and so does the 0 that it stumbles over.
+fn max_data_points(params: &Params) -> Option<usize> {
+    let text = params.get("maxDataPoints")?;
+    let digits = text.bytes().all(|b| b.is_ascii_digit());
+    text.parse().ok().filter(|&max| digits && max > 0)
+}
+
+fn x_files_factor(params: &Params) -> Result<f64, Failure> {
+    let Some(text) = params.get("xFilesFactor") else { return Ok(0.0) };
+    text.trim().parse().ok().filter(|xff: &f64| xff.is_finite()).ok_or_else(|| {
+        Failure::Invalid(format!("parameter `xFilesFactor` must be a number such as 0.5, not `{text}`"))
+    })
+}

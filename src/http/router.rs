@@ -1,0 +1,43 @@
+//! Which path leads where. Every path works with and without a slash at its end.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::handler::Handler;
+use axum::middleware::from_fn_with_state;
+use axum::routing::{MethodRouter, get, post};
+
+use super::{Api, expand, find, functions, index, info, render, trace};
+
+type Routes = Router<Arc<Api>>;
+
+/// All endpoints.
+pub(super) fn router(api: Arc<Api>) -> Router {
+    let routes = Routes::new().route("/", get(info::home));
+    let routes = both(routes, "/render", either(render::handle));
+    let routes = both(routes, "/metrics", either(find::handle));
+    let routes = both(routes, "/metrics/find", either(find::handle));
+    let routes = both(routes, "/metrics/expand", either(expand::handle));
+    let routes = both(routes, "/metrics/index.json", either(index::handle));
+    let routes = both(routes, "/functions", either(functions::all));
+    let routes = both(routes, "/functions/{name}", either(functions::one));
+    let routes = both(routes, "/version", get(info::version));
+    let routes = both(routes, "/health/live", get(info::live));
+    let routes = both(routes, "/health/ready", get(info::ready));
+    let routes = both(routes, "/internal/metrics", get(info::prometheus));
+    let routes = both(routes, "/internal/flush", post(info::flush));
+    routes.fallback(info::unknown).layer(from_fn_with_state(Arc::clone(&api), trace::record)).with_state(api)
+}
+
+fn both(routes: Routes, path: &str, handler: MethodRouter<Arc<Api>>) -> Routes {
+    routes.route(path, handler.clone()).route(&format!("{path}/"), handler)
+}
+
+/// GET (and with it HEAD) and POST alike.
+fn either<H, T>(handler: H) -> MethodRouter<Arc<Api>>
+where
+    H: Handler<T, Arc<Api>>,
+    T: 'static,
+{
+    get(handler.clone()).post(handler)
+}

@@ -1,0 +1,162 @@
+//! A backend with a handful of metrics whose values follow from the time, and names that make it misbehave.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use globset::GlobBuilder;
+use parking_lot::Mutex;
+
+use crate::http::{Backend, FindFailure, Node};
+use crate::model::{Cancel, Cancelled};
+use crate::render::source::{FetchRequest, Fetched, Source, SourceError};
+
+/// The metrics, all with data from 1000 to 2000.
+const LEAVES: [&str; 14] = [
+    "Zed.q",
+    "a.b",
+    "a.b.x",
+    "a.b.y",
+    "a.c.x",
+    "d.gaps",
+    "d.step10",
+    "d.step60",
+    "gd.one.x",
+    "gd.two.x",
+    "gd.two.y.z",
+    "grüße.x",
+    "top",
+    "zed.q",
+];
+
+#[derive(Default)]
+pub(super) struct FakeBackend {
+    /// The window of the last find.
+    pub(super) window: Mutex<Option<(i64, i64)>>,
+    /// Why long work ended.
+    pub(super) ended: Mutex<Vec<Cancelled>>,
+    /// Long work under way.
+    pub(super) running: AtomicUsize,
+    /// Flushes done.
+    pub(super) flushes: AtomicUsize,
+    /// Makes it unwell.
+    pub(super) broken: AtomicBool,
+    /// More names for the list of all.
+    pub(super) extra_names: Mutex<Vec<String>>,
+}
+
+impl FakeBackend {
+    /// Works until it is cancelled.
+    fn dawdle(&self, cancel: &Cancel) -> Cancelled {
+        self.running.fetch_add(1, Ordering::SeqCst);
+        loop {
+            if let Err(cancelled) = cancel.check() {
+                self.ended.lock().push(cancelled);
+                self.running.fetch_sub(1, Ordering::SeqCst);
+                return cancelled;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+impl Backend for FakeBackend {
+    fn source(&self) -> &dyn Source {
+        self
+    }
+
+    fn find(
+        &self,
+        query: &str,
+        window: Option<(i64, i64)>,
+        cancel: &Cancel,
+    ) -> Result<Vec<Node>, FindFailure> {
+        *self.window.lock() = window;
+        match query {
+            "limit" => return Err(FindFailure::Limit("more than 5 hits (query.max_find_hits)".into())),
+            "invalid" => return Err(FindFailure::Invalid("unclosed `{` in `invalid`".into())),
+            "store" => return Err(FindFailure::Store("disk on fire".into())),
+            "panic" => panic!("a bug"),
+            "slow" if self.dawdle(cancel).deadline => return Err(FindFailure::Deadline),
+            "slow" => return Err(FindFailure::Abandoned),
+            _ => {}
+        }
+        let matches = |pattern: &str, text: &str| {
+            GlobBuilder::new(pattern).build().unwrap().compile_matcher().is_match(text)
+        };
+        let depth = query.split('.').count();
+        let mut nodes: BTreeMap<String, Node> = BTreeMap::new();
+        for name in LEAVES {
+            let parts: Vec<&str> = name.split('.').collect();
+            if parts.len() < depth || !query.split('.').zip(&parts).all(|(q, p)| matches(q, p)) {
+                continue;
+            }
+            let path = parts[..depth].join(".");
+            let node =
+                nodes.entry(path.clone()).or_insert(Node { path, leaf: false, directory: false, span: None });
+            if parts.len() == depth {
+                node.leaf = true;
+                node.span = Some((1000, 2000));
+            } else {
+                node.directory = true;
+            }
+        }
+        Ok(nodes.into_values().collect())
+    }
+
+    fn names(&self) -> NameStream {
+        let extra = self.extra_names.lock();
+        let mut names: Vec<String> =
+            LEAVES.iter().map(|&n| n.to_owned()).chain(extra.iter().cloned()).collect();
+        names.sort();
+        let mut names = names.into_iter();
+        Box::new(move |limit| names.by_ref().take(limit).collect())
+    }
+
+    fn flush(&self, _settle: bool) -> Result<(), String> {
+        self.flushes.fetch_add(1, Ordering::SeqCst);
+        if self.broken.load(Ordering::SeqCst) { Err("no space left".to_owned()) } else { Ok(()) }
+    }
+
+    fn ready(&self) -> Result<(), String> {
+        if self.broken.load(Ordering::SeqCst) { Err("the log cannot be written".to_owned()) } else { Ok(()) }
+    }
+
+    fn prometheus(&self) -> String {
+        "plumbago_metrics 14\n".to_owned()
+    }
+}
+
+impl Source for FakeBackend {
+    fn fetch(&self, requests: &[FetchRequest], cancel: &Cancel) -> Result<Vec<Vec<Fetched>>, SourceError> {
+        requests.iter().map(|request| self.fetch_one(request, cancel)).collect()
+    }
+}
+
+impl FakeBackend {
+    fn fetch_one(&self, request: &FetchRequest, cancel: &Cancel) -> Result<Vec<Fetched>, SourceError> {
+        match request.pattern.as_str() {
+            "limit" => return Err(SourceError::Limit("more than 5 series (query.max_series)".into())),
+            "store" => return Err(SourceError::Store("disk on fire".into())),
+            "panic" => panic!("a bug"),
+            "slow" if self.dawdle(cancel).deadline => return Err(SourceError::Deadline),
+            "slow" => return Err(SourceError::Abandoned),
+            _ => {}
+        }
+        let nodes = self.find(&request.pattern, None, cancel).unwrap();
+        Ok(nodes.into_iter().filter(|node| node.leaf).map(|node| series(node.path, request)).collect())
+    }
+}
+
+/// Slots of 10 s (60 s for one) holding a number that grows by a quarter each 10 s; three of seven are missing in one.
+fn series(name: String, request: &FetchRequest) -> Fetched {
+    let step = if name == "d.step60" { 60 } else { 10 };
+    let start = request.from - request.from.rem_euclid(step) + step;
+    let end = request.until - request.until.rem_euclid(step) + step;
+    let value = |time: i64| {
+        let slot = time / 10;
+        if name == "d.gaps" && slot % 7 < 3 { f64::NAN } else { (slot % 100) as f64 / 4.0 }
+    };
+    let values = (start..end).step_by(step as usize).map(value).collect();
+    Fetched { name, start, end, step, values }
+}

@@ -1,0 +1,169 @@
+//! `/metrics/find` and `/metrics/expand`, row by row.
+
+use super::Server;
+use crate::config;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+fn entry(text: &str, id: &str, leaf: u8) -> Value {
+    let branch = 1 - leaf;
+    json!({"text": text, "id": id, "allowChildren": branch, "expandable": branch, "leaf": leaf})
+}
+
+/// Captured.
+#[test]
+fn treejson_lists_branches_before_leaves() {
+    let server = Server::start();
+    for path in [
+        "/metrics/find?query=*",
+        "/metrics/find/?query=*",
+        "/metrics?query=*",
+        "/metrics/?query=*&format=treejson",
+    ] {
+        let names = ["Zed", "a", "d", "gd", "grüße", "zed"];
+        let mut expected: Vec<Value> = names.iter().map(|name| entry(name, name, 0)).collect();
+        expected.push(entry("top", "top", 1));
+        assert_eq!(server.json(path), Value::Array(expected), "{path}");
+    }
+}
+
+/// Captured: wildcards stay in the id, a name is listed once, and one that is both is a branch.
+#[test]
+fn treejson_names_and_ids() {
+    let server = Server::start();
+    for (query, expected) in [
+        ("a.*", json!([entry("b", "a.b", 0), entry("c", "a.c", 0)])),
+        ("a.*&wildcards=1", json!([entry("*", "a.*", 0), entry("b", "a.b", 0), entry("c", "a.c", 0)])),
+        ("a.*&leavesOnly=1", json!([entry("b", "a.b", 1)])),
+        ("gd.*.x", json!([entry("x", "gd.*.x", 1)])),
+        (
+            "gd.*.*&wildcards=1",
+            json!([entry("*", "gd.*.*", 0), entry("y", "gd.*.y", 0), entry("x", "gd.*.x", 1)]),
+        ),
+        (
+            "a.b.*&wildcards=1",
+            json!([entry("*", "a.b.*", 1), entry("x", "a.b.x", 1), entry("y", "a.b.y", 1)]),
+        ),
+        ("top&wildcards=1", json!([entry("top", "top", 1)])),
+        ("nope", json!([])),
+    ] {
+        assert_eq!(server.json(&format!("/metrics/find?query={query}")), expected, "{query}");
+    }
+}
+
+/// Captured.
+#[test]
+fn completer_completes_the_last_component() {
+    let server = Server::start();
+    let branch = |path: &str, name: &str| json!({"path": path, "name": name, "is_leaf": "0"});
+    let leaf = |path: &str, name: &str| json!({"path": path, "name": name, "is_leaf": "1"});
+    let children = [branch("a.b.", "b"), leaf("a.b", "b"), branch("a.c.", "c")];
+    let [first, second, third] = &children;
+    for (query, expected) in [
+        ("a.*", json!(children)),
+        ("a.", json!(children)),
+        ("a.&wildcards=1", json!([first, second, third, {"name": "*"}])),
+        ("a.b,c&automatic_variants=1", json!(children)),
+        ("a..x", json!([])),
+    ] {
+        let answer = server.json(&format!("/metrics/find?format=completer&query={query}"));
+        assert_eq!(answer, json!({ "metrics": expected }), "{query}");
+    }
+}
+
+/// Captured.
+#[test]
+fn json_and_nodelist() {
+    let server = Server::start();
+    assert_eq!(
+        server.json("/metrics/find?query=a.*&format=json"),
+        json!([
+            {"path": "a.b", "is_leaf": false},
+            {"path": "a.b", "is_leaf": true, "intervals": [{"start": 1000, "end": 2000}]},
+            {"path": "a.c", "is_leaf": false},
+        ])
+    );
+    for (position, nodes) in [
+        ("", json!(["b", "c", "gaps", "one", "q", "step10", "step60", "two", "x"])),
+        ("&position=0", json!(["Zed", "a", "d", "gd", "grüße", "zed"])),
+        ("&position=-2", json!(["Zed", "a", "d", "gd", "grüße", "zed"])),
+        ("&position=5", json!([])),
+        ("&position=-9223372036854775808", json!([])),
+    ] {
+        let answer = server.json(&format!("/metrics/find?query=*.*&format=nodelist{position}"));
+        assert_eq!(answer, json!({ "nodes": nodes }), "{position}");
+    }
+}
+
+#[test]
+fn a_window_is_handed_on_unless_it_is_minus_one() {
+    let server = Server::start();
+    server.json("/metrics/find?query=a&from=1000&until=2000");
+    assert_eq!(*server.backend.window.lock(), Some((1000, 2000)));
+    server.json("/metrics/find?query=a&now=5000&from=-1h");
+    assert_eq!(*server.backend.window.lock(), Some((1400, i64::from(u32::MAX))));
+    server.json("/metrics/find?query=a&from=-1&until=-1");
+    assert_eq!(*server.backend.window.lock(), None);
+}
+
+#[test]
+fn bad_parameters_are_told_in_plain_text() {
+    let server = Server::start();
+    for (path, text) in [
+        ("/metrics/find", "Invalid parameters (missing required parameter 'query')"),
+        ("/metrics/find?query=", "Invalid parameters (required parameter 'query' is empty)"),
+        (
+            "/metrics/find?query=a&wildcards=x",
+            "Invalid parameters (parameter `wildcards` must be a whole number, not `x`)",
+        ),
+        ("/metrics/find?query=a&from=nonsense", "Invalid parameters (`nonsense` is not a time"),
+        ("/metrics/find?query=invalid", "Invalid parameters (unclosed `{` in `invalid`)"),
+        ("/metrics/find?query=a&format=bogus", "Invalid value for 'format' parameter: `bogus`; use treejson"),
+        ("/metrics/find?query=a&jsonp=alert(1)//", "Invalid parameters (jsonp must be"),
+    ] {
+        let reply = server.get(path);
+        assert_eq!(reply.status, 400, "{path}");
+        assert!(reply.body.starts_with(text), "{path}: {}", reply.body);
+        assert_eq!(reply.header("content-type"), Some("text/plain; charset=utf-8"));
+    }
+}
+
+#[test]
+fn failures_have_their_own_codes_and_are_counted() {
+    let server =
+        Server::with(config::Query { find_timeout: Duration::from_millis(30), ..Default::default() });
+    for (query, status, text) in [
+        ("limit", 422, "more than 5 hits (query.max_find_hits)"),
+        ("store", 500, "reading the store failed: disk on fire"),
+        ("slow", 504, "query.find_timeout"),
+        ("panic", 500, "internal error"),
+    ] {
+        let reply = server.get(&format!("/metrics/find?query={query}"));
+        assert_eq!(reply.status, status, "{query}");
+        assert!(reply.body.contains(text), "{query}: {}", reply.body);
+    }
+    assert_eq!(server.telemetry.find_limited.get(), 1);
+    assert_eq!(server.telemetry.requests.get(), 4);
+    assert_eq!(server.telemetry.request_errors.get(), 4);
+}
+
+/// Captured.
+#[test]
+fn expand_gives_paths() {
+    let server = Server::start();
+    for (query, expected) in [
+        ("query=a.*", json!(["a.b", "a.c"])),
+        ("query=a.*&query=gd.*.x", json!(["a.b", "a.c", "gd.one.x", "gd.two.x"])),
+        (
+            "query=a.*&query=gd.*.x&groupByExpr=1",
+            json!({"a.*": ["a.b", "a.c"], "gd.*.x": ["gd.one.x", "gd.two.x"]}),
+        ),
+        ("query=a.*&leavesOnly=1", json!(["a.b"])),
+        ("query[]=a.*", json!(["a.b", "a.c"])),
+        ("", json!([])),
+    ] {
+        let answer = server.json(&format!("/metrics/expand?{query}"));
+        assert_eq!(answer, json!({ "results": expected }), "{query}");
+    }
+    assert_eq!(server.get("/metrics/expand?query=limit").status, 422);
+}

@@ -1,0 +1,197 @@
+//! Methods, bodies, limits, connections.
+
+use std::io::{Read, Write};
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use super::{Reply, Server};
+use crate::config;
+use serde_json::{Value, json};
+
+fn texts(reply: &Reply) -> Vec<String> {
+    let nodes: Vec<Value> =
+        serde_json::from_str(&reply.body).unwrap_or_else(|e| panic!("{e}: {}", reply.body));
+    nodes.iter().map(|node| node["text"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn a_form_body_counts_as_the_query_string_does() {
+    let server = Server::start();
+    assert_eq!(texts(&server.post("/metrics/find", "query=a.%2A")), ["b", "c"]);
+    // Grafana's browser mode escapes nothing.
+    assert_eq!(texts(&server.post("/metrics/find?from=-1", "query=a.{b,c}.*")), ["x", "y"]);
+    // The body wins, and an escape that is none stays as it is.
+    assert_eq!(texts(&server.post("/metrics/find?query=top", "query=a.*")), ["b", "c"]);
+    assert_eq!(texts(&server.post("/metrics/find", "query=a.100%")), Vec::<String>::new());
+    // No type at all is taken for a form.
+    assert_eq!(texts(&server.request("POST", "/metrics/find", &[], "query=a.*\r\n")), ["b", "c"]);
+    // And a charset with the type changes nothing.
+    let headers = [("content-type", "application/x-www-form-urlencoded; charset=UTF-8")];
+    assert_eq!(texts(&server.request("POST", "/metrics/find", &headers, "query=gr*")), ["grüße"]);
+}
+
+#[test]
+fn bodies_of_other_kinds_are_refused_rather_than_ignored() {
+    let server = Server::start();
+    let headers = [("content-type", "application/json")];
+    let reply = server.request("POST", "/metrics/find?query=a", &headers, "{}");
+    assert_eq!(reply.status, 415);
+    assert!(reply.body.contains("`application/json`") && reply.body.contains("urlencoded"), "{}", reply.body);
+}
+
+#[test]
+fn long_bodies_are_refused_before_and_while_they_are_read() {
+    let server = Server::start();
+    // Announced: nothing of it is read.
+    let reply = server
+        .raw("POST /render HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: 2097153\r\n\r\n");
+    assert_eq!(reply.status, 413, "{}", reply.body);
+    // Not announced.
+    let mut stream = server.connect();
+    stream
+        .write_all(
+            b"POST /render HTTP/1.1\r\nhost: x\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\r\n",
+        )
+        .unwrap();
+    let chunk = format!("10000\r\n{}\r\n", "x".repeat(0x10000));
+    for _ in 0..33 {
+        // The server may have stopped reading by then.
+        let _ = stream.write_all(chunk.as_bytes());
+    }
+    let mut status = [0; 12];
+    stream.read_exact(&mut status).unwrap();
+    assert_eq!(&status, b"HTTP/1.1 413");
+}
+
+#[test]
+fn a_body_just_short_enough_is_read() {
+    let server = Server::start();
+    let form = format!("query=a.*&padding={}", "x".repeat(2 * 1024 * 1024 - 18));
+    assert_eq!(form.len(), 2 * 1024 * 1024);
+    assert_eq!(texts(&server.post("/metrics/find", &form)), ["b", "c"]);
+}
+
+#[test]
+fn methods_and_paths() {
+    let server = Server::start();
+    let options = server.request("OPTIONS", "/render", &[("origin", "http://grafana.example")], "");
+    assert_eq!((options.status, options.header("allow")), (204, Some("GET, HEAD, POST, OPTIONS")));
+    assert_eq!(options.header("access-control-allow-origin"), None);
+    for path in ["/render", "/metrics/find", "/version"] {
+        let reply = server.request("DELETE", path, &[], "");
+        assert_eq!(reply.status, 405, "{path}");
+        assert!(reply.header("allow").unwrap().contains("GET"), "{path}");
+    }
+    let reply = server.get("/graphite/render");
+    assert_eq!(reply.status, 404);
+    assert!(
+        reply.body.contains("/graphite/render") && reply.body.contains("/metrics/find"),
+        "{}",
+        reply.body
+    );
+}
+
+#[test]
+fn head_is_get_without_the_body() {
+    let server = Server::start();
+    let get = server.get("/metrics/find?query=a.*");
+    let head = server.request("HEAD", "/metrics/find?query=a.*", &[], "");
+    assert_eq!((head.status, head.body.as_str()), (200, ""));
+    assert_eq!(head.header("content-type"), get.header("content-type"));
+    assert_eq!(head.header("content-length"), get.header("content-length"));
+}
+
+#[test]
+fn requests_are_numbered_and_counted() {
+    let server = Server::start();
+    let id = |reply: &Reply| reply.header("x-request-id").unwrap().parse::<u64>().unwrap();
+    let (first, second) = (server.get("/version"), server.get("/nowhere"));
+    assert!(id(&second) > id(&first));
+    assert_eq!((server.telemetry.requests.get(), server.telemetry.request_errors.get()), (2, 1));
+}
+
+#[test]
+fn a_connection_serves_many_requests() {
+    let server = Server::start();
+    let mut stream = server.connect();
+    for _ in 0..3 {
+        stream.write_all(b"GET /version HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
+        let mut reply = Vec::new();
+        while !reply.ends_with(b"1.1.10") {
+            let mut byte = [0];
+            stream.read_exact(&mut byte).unwrap();
+            reply.push(byte[0]);
+        }
+        assert!(reply.starts_with(b"HTTP/1.1 200"));
+    }
+}
+
+/// Waits for something another thread does, for as long as that can reasonably take.
+fn until(condition: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !condition() {
+        assert!(began.elapsed() < Duration::from_secs(20), "it never happened");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn work_stops_when_the_client_leaves() {
+    let server = Server::start();
+    for target in ["/metrics/find?query=slow", "/render?target=slow&format=json"] {
+        let mut stream = server.connect();
+        stream.write_all(format!("GET {target} HTTP/1.1\r\nhost: x\r\n\r\n").as_bytes()).unwrap();
+        until(|| server.backend.running.load(Ordering::SeqCst) == 1);
+        drop(stream);
+        until(|| server.backend.running.load(Ordering::SeqCst) == 0);
+        assert!(!server.backend.ended.lock().pop().unwrap().deadline, "{target}");
+    }
+}
+
+#[test]
+fn too_many_queries_at_once_are_put_off() {
+    // One place; a second query waits for its turn, but not longer than it may take itself.
+    let config = config::Query {
+        max_concurrent: 1,
+        find_timeout: Duration::from_millis(50),
+        render_timeout: Duration::from_secs(60),
+        ..Default::default()
+    };
+    let server = Server::with(config);
+    let mut first = server.connect();
+    first.write_all(b"GET /render?target=slow&format=json HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
+    until(|| server.backend.running.load(Ordering::SeqCst) == 1);
+    let reply = server.get("/metrics/find?query=a.*");
+    assert_eq!((reply.status, reply.header("retry-after")), (503, Some("1")));
+    assert!(reply.body.contains("query.max_concurrent"), "{}", reply.body);
+    // What does not query is answered all the same.
+    assert_eq!(server.get("/health/ready").status, 200);
+    drop(first);
+    until(|| server.backend.running.load(Ordering::SeqCst) == 0);
+    assert_eq!(server.json("/metrics/expand?query=top"), json!({"results": ["top"]}));
+}
+
+#[test]
+fn stopping_lets_a_running_request_finish() {
+    let config = config::Query { find_timeout: Duration::from_millis(100), ..Default::default() };
+    let mut server = Server::with(config);
+    let mut stream = server.connect();
+    let mut idle = server.connect();
+    stream.write_all(b"GET /metrics/find?query=slow HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
+    until(|| server.backend.running.load(Ordering::SeqCst) == 1);
+    server.stop.send_replace(true);
+    let running = server.running.take().unwrap();
+    server.runtime.block_on(running).unwrap().unwrap();
+    let mut reply = String::new();
+    stream.read_to_string(&mut reply).unwrap();
+    assert!(reply.starts_with("HTTP/1.1 504"), "{reply}");
+    assert_eq!(idle.read(&mut [0]).unwrap_or(0), 0);
+}
+
+#[test]
+fn an_unknown_time_zone_in_the_config_is_refused() {
+    let mut server = Server::with(config::Query { timezone: "Mars/Base".to_owned(), ..Default::default() });
+    let running = server.running.take().unwrap();
+    let error = server.runtime.block_on(running).unwrap().unwrap_err();
+    assert!(error.to_string().contains("`Mars/Base`"), "{error}");
+}

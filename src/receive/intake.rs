@@ -1,0 +1,100 @@
+//! What all sockets share: the way from parsed points to the sink, and the counting of what does not get there.
+
+use std::fmt::Display;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use super::buffers::Buffers;
+use super::limits::{Backoff, Connections};
+use super::stop::{Phase, Stop};
+use super::{Sampler, Sink};
+use crate::config::Ingest;
+use crate::model::{Batch, Reject};
+use crate::parse::Limits;
+use crate::telemetry::Telemetry;
+
+/// The common end of all sockets.
+pub(super) struct Intake {
+    pub(super) config: Ingest,
+    pub(super) telemetry: Arc<Telemetry>,
+    pub(super) buffers: Arc<Buffers>,
+    pub(super) connections: Connections,
+    sink: Arc<dyn Sink>,
+    sampler: Sampler,
+}
+
+impl Intake {
+    pub(super) fn new(sink: Arc<dyn Sink>, config: Ingest, telemetry: Arc<Telemetry>) -> Self {
+        Self {
+            connections: Connections::new(config.max_connections, Arc::clone(&telemetry)),
+            config,
+            telemetry,
+            buffers: Arc::default(),
+            sink,
+            sampler: Sampler::default(),
+        }
+    }
+
+    /// The limits for what was just read.
+    pub(super) fn limits(&self) -> Limits {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        let clamp = |secs: u64| u32::try_from(secs).unwrap_or(u32::MAX);
+        Limits {
+            now: clamp(now),
+            max_future_secs: clamp(self.config.max_future.as_secs()),
+            keep_infinite: self.config.keep_infinite,
+            max_line_bytes: self.config.max_line_bytes,
+            max_name_bytes: self.config.max_name_bytes,
+        }
+    }
+
+    /// Counts and samples one refused line or element that is among those counted as received.
+    pub(super) fn refuse(&self, reason: Reject, input: &[u8]) {
+        self.telemetry.reject(reason, 1);
+        self.sampler.note(reason, input, None);
+    }
+
+    /// Counts, also as received, and samples what never became lines or elements: it stands for one of them.
+    pub(super) fn refuse_whole(&self, reason: Reject, input: &[u8], detail: &dyn Display) {
+        self.telemetry.points_received.add(1);
+        self.telemetry.reject(reason, 1);
+        self.sampler.note(reason, input, Some(detail));
+    }
+
+    /// Hands the batch on, waiting as long as the sink is busy. After a stop the wait ends with the time to drain.
+    pub(super) async fn deliver(&self, batch: &Batch<'_>, stop: &mut Stop) {
+        if self.offer(batch) {
+            return;
+        }
+        self.telemetry.backpressure_pauses.add(1);
+        tracing::debug!(points = batch.len(), "the store is busy, reading pauses");
+        let mut backoff = Backoff::new();
+        while stop.phase() != Phase::Over {
+            stop.pause(backoff.next()).await;
+            if self.offer(batch) {
+                return;
+            }
+        }
+        self.overload(batch);
+        tracing::warn!(
+            points = batch.len(),
+            "points lost: the store was busy until the time to drain had passed"
+        );
+    }
+
+    /// Hands the batch on if the sink takes it now.
+    pub(super) fn offer(&self, batch: &Batch<'_>) -> bool {
+        batch.is_empty() || self.sink.accept(batch).is_ok()
+    }
+
+    /// Counts a batch that is given up.
+    pub(super) fn overload(&self, batch: &Batch<'_>) {
+        self.telemetry.reject(Reject::Overload, batch.len() as u64);
+    }
+}
+
+impl std::fmt::Debug for Intake {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Intake").field("config", &self.config).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,89 @@
+//! The UDP socket: datagrams of plaintext lines. Nobody can be asked to wait, so what cannot be taken is counted and gone.
+
+use std::io;
+use std::sync::Arc;
+
+use tokio::net::UdpSocket;
+
+use super::buffers::Spare;
+use super::intake::Intake;
+use super::limits::Backoff;
+use super::stop::{Phase, Stop};
+use crate::parse::plaintext;
+
+/// No datagram is larger.
+const DATAGRAM_BYTES: usize = 64 * 1024;
+
+/// Datagrams that wait are read together up to this size, and make one batch.
+const BUFFER_BYTES: usize = 4 * DATAGRAM_BYTES;
+
+/// How often the buffer is filled after a stop: kernels hold less than that, and a sender must not keep us here.
+const LAST_ROUNDS: usize = 64;
+
+/// Receives until the stop, then takes what the kernel still holds.
+pub(super) async fn serve(socket: UdpSocket, intake: Arc<Intake>, mut stop: Stop) {
+    let mut buffer = vec![0; BUFFER_BYTES];
+    let mut spare = Spare::default();
+    let mut backoff = Backoff::new();
+    while stop.phase() == Phase::Running {
+        tokio::select! {
+            biased;
+            () = stop.changed() => break,
+            _ = socket.readable() => {}
+        }
+        let (len, state) = gather(|room| socket.try_recv(room), &mut buffer);
+        take(buffer.get(..len).unwrap_or_default(), &mut spare, &intake);
+        match state {
+            Ok(()) => {
+                backoff = Backoff::new();
+                tokio::task::yield_now().await;
+            }
+            Err(error) => {
+                tracing::warn!(%error, "cannot receive datagrams, trying again");
+                stop.pause(backoff.next()).await;
+            }
+        }
+    }
+    // The runtime answers from what it last heard of the socket; only the kernel knows what came since.
+    let Ok(socket) = socket.into_std() else { return };
+    for _ in 0..LAST_ROUNDS {
+        let (len, state) = gather(|room| socket.recv(room), &mut buffer);
+        take(buffer.get(..len).unwrap_or_default(), &mut spare, &intake);
+        if len == 0 || state.is_err() {
+            return;
+        }
+    }
+}
+
+/// Reads datagrams that are there already, each ended by a line feed. Gives the number of bytes.
+fn gather(receive: impl Fn(&mut [u8]) -> io::Result<usize>, buffer: &mut [u8]) -> (usize, io::Result<()>) {
+    let mut len = 0;
+    // One byte more than a datagram: it may come without its last line feed.
+    while let Some(room) = buffer.get_mut(len..).filter(|room| room.len() > DATAGRAM_BYTES) {
+        let read = match receive(room) {
+            Ok(read) => read,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+            Err(error) => return (len, Err(error)),
+        };
+        if let Some(end) = room.get_mut(read) {
+            *end = b'\n';
+        }
+        len += read + 1;
+    }
+    (len, Ok(()))
+}
+
+fn take(lines: &[u8], spare: &mut Spare, intake: &Intake) {
+    if lines.is_empty() {
+        return;
+    }
+    let mut batch = spare.batch();
+    let limits = intake.limits();
+    let count =
+        plaintext::parse_lines(lines, &limits, &mut batch, |reason, line| intake.refuse(reason, line));
+    intake.telemetry.points_received.add(count);
+    if !intake.offer(&batch) {
+        intake.overload(&batch);
+    }
+    spare.keep(batch);
+}

@@ -1,0 +1,51 @@
+//! A target as a tree.
+
+/// One expression of the target language.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Expr {
+    /// A path with its wildcards, escapes already taken out: what is fetched.
+    Path(String),
+    /// A `seriesByTag(...)` call, letter for letter: also a fetch.
+    Tagged(String),
+    /// A function call. `a|f(b)` is read as `f(a,b)`.
+    Call(Call),
+    /// `template(body, values...)`.
+    Template(Template),
+    /// A plain value.
+    Literal(Literal),
+}
+
+/// A function call.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Call {
+    /// The function as written.
+    pub name: String,
+    /// Positional arguments.
+    pub args: Vec<Expr>,
+    /// Keyword arguments, which come after the positional ones.
+    pub kwargs: Vec<(String, Expr)>,
+}
+
+/// `template(body, "a", k="b")`: the values replace `$1` and `$k` in the paths of the body.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Template {
+    /// A path or a call.
+    pub body: Box<Expr>,
+    /// Variable names without the dollar sign, and their values.
+    pub values: Vec<(String, Literal)>,
+}
+
+/// A plain value.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Literal {
+    /// `5`
+    Int(i64),
+    /// `5.0`, `1e3`, `inf`
+    Float(f64),
+    /// `"x"` or `'x'`: what stands between the quotes, backslashes and all.
+    Text(String),
+    /// `true`, `false`
+    Bool(bool),
+    /// `none`
+    None,
+}

@@ -1,0 +1,67 @@
+//! What an expression evaluates to.
+
+use super::error::RenderError;
+use super::expr::Literal;
+use super::number::repr;
+use super::series::Series;
+
+/// A list of series, or a plain value.
+#[derive(Clone, Debug)]
+pub enum Value {
+    /// What fetches and nearly all functions give.
+    Series(Vec<Series>),
+    /// Lists of series: what stands between `mapSeries` and `reduceSeries`.
+    Lists(Vec<Vec<Series>>),
+    /// A literal.
+    Plain(Literal),
+}
+
+impl Value {
+    /// The series, or an error for anything else.
+    pub fn into_series(self) -> Result<Vec<Series>, RenderError> {
+        match self {
+            Value::Series(series) => Ok(series),
+            Value::Lists(lists) => Ok(lists.into_iter().flatten().collect()),
+            Value::Plain(literal) => {
+                Err(RenderError::invalid(format!("series are expected, but `{}` is not", literal.repr())))
+            }
+        }
+    }
+
+    /// As error messages show it.
+    pub fn describe(&self) -> String {
+        match self {
+            Value::Series(series) => format!("a list of {} series", series.len()),
+            Value::Lists(lists) => format!("{} lists of series", lists.len()),
+            Value::Plain(literal) => literal.repr(),
+        }
+    }
+}
+
+impl From<Vec<Series>> for Value {
+    fn from(series: Vec<Series>) -> Self {
+        Value::Series(series)
+    }
+}
+
+impl Literal {
+    /// As Python's `str`: names and tags hold this.
+    pub fn text(&self) -> String {
+        match self {
+            Literal::Int(n) => n.to_string(),
+            Literal::Float(x) => repr(*x),
+            Literal::Text(text) => text.clone(),
+            Literal::Bool(true) => "True".to_owned(),
+            Literal::Bool(false) => "False".to_owned(),
+            Literal::None => "None".to_owned(),
+        }
+    }
+
+    /// As [`Literal::text`], with quotes around strings.
+    pub fn repr(&self) -> String {
+        match self {
+            Literal::Text(text) => format!("'{text}'"),
+            other => other.text(),
+        }
+    }
+}

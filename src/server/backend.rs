@@ -1,0 +1,74 @@
+//! What the HTTP API asks of the engine.
+
+use super::engine::Engine;
+use crate::http::{Backend, FindFailure, NameStream, Node};
+use crate::index::{FindError, FindLimits, Found, NameWalk};
+use crate::model::glob::Glob;
+use crate::model::{Cancel, MetricId, Span};
+use crate::render::source::Source;
+
+impl Backend for Engine {
+    fn source(&self) -> &dyn Source {
+        self
+    }
+
+    fn find(
+        &self,
+        query: &str,
+        window: Option<(i64, i64)>,
+        cancel: &Cancel,
+    ) -> Result<Vec<Node>, FindFailure> {
+        let glob = Glob::parse(query).map_err(|e| FindFailure::Invalid(e.to_string()))?;
+        let limits = FindLimits { max_hits: self.config.query.max_find_hits };
+        let found = self.index.find(&glob, limits, &|_| true, cancel).map_err(failure)?;
+        let leaves: Vec<MetricId> = found.iter().filter_map(|f| f.leaf).collect();
+        let mut spans = self.points.spans(&leaves).into_iter();
+        let with_span = found.into_iter().map(|f| {
+            let span = f.leaf.and_then(|_| spans.next()).unwrap_or(Span::EMPTY);
+            (f, span)
+        });
+        Ok(with_span.filter_map(|(f, span)| node(f, span, window)).collect())
+    }
+
+    fn names(&self) -> NameStream {
+        let index = std::sync::Arc::clone(&self.index);
+        let mut walk = NameWalk::new();
+        Box::new(move |limit| walk.next_chunk(&index.read(), limit))
+    }
+
+    fn flush(&self, settle: bool) -> Result<(), String> {
+        self.points.sync().map_err(|e| e.to_string())?;
+        if settle { self.settle() } else { Ok(()) }
+    }
+
+    fn ready(&self) -> Result<(), String> {
+        if self.paused.load(std::sync::atomic::Ordering::Relaxed) {
+            return Err("the disk is full: points are not taken until there is space again (store.reserve_bytes)".to_owned());
+        }
+        Ok(())
+    }
+
+    fn prometheus(&self) -> String {
+        self.telemetry.spool_points.set(self.points.held() as u64);
+        self.telemetry.prometheus()
+    }
+}
+
+/// A node as the API shows it, or `None` for a metric without data in the window.
+fn node(found: Found, span: Span, window: Option<(i64, i64)>) -> Option<Node> {
+    let seconds = |t: i64| u32::try_from(t.max(0)).unwrap_or(u32::MAX);
+    let inside = window.is_none_or(|(from, until)| span.overlaps(seconds(from), seconds(until)));
+    let leaf = found.leaf.is_some() && inside;
+    let known = (leaf && span != Span::EMPTY).then_some((span.first, span.last));
+    (leaf || found.directory).then_some(Node { path: found.path, leaf, directory: found.directory, span: known })
+}
+
+fn failure(error: FindError) -> FindFailure {
+    let text = error.to_string();
+    match error {
+        FindError::TooManyHits { .. } => FindFailure::Limit(text),
+        FindError::Deadline { .. } => FindFailure::Deadline,
+        FindError::Abandoned => FindFailure::Abandoned,
+        _ => FindFailure::Invalid(text),
+    }
+}

@@ -1,0 +1,179 @@
+//! Work beside the requests: syncing the log, cutting, filling in stages, expiring, merging, watching the disk.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
+
+use super::engine::{Engine, now};
+
+/// How often the cutter looks whether there is something to do.
+const CUTTER_TICK: Duration = Duration::from_millis(200);
+/// How often stages are filled in and expired partitions dropped.
+const HOUSEKEEPING: Duration = Duration::from_secs(60);
+const DISK_TICK: Duration = Duration::from_secs(1);
+
+/// Tells the threads to end, and wakes them up.
+#[derive(Default)]
+pub(super) struct Ending {
+    over: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Ending {
+    /// True when it is time to end; waits for that for `duration`.
+    fn wait(&self, duration: Duration) -> bool {
+        let mut over = self.over.lock();
+        if !*over {
+            self.changed.wait_for(&mut over, duration);
+        }
+        *over
+    }
+
+    fn end(&self) {
+        *self.over.lock() = true;
+        self.changed.notify_all();
+    }
+}
+
+/// The threads of one server.
+pub(super) struct Background {
+    ending: Arc<Ending>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Background {
+    pub(super) fn start(engine: &Arc<Engine>) -> std::io::Result<Self> {
+        let ending = Arc::new(Ending::default());
+        let bodies: [(&str, fn(&Engine, &Ending)); 4] =
+            [("sync", sync_log), ("cut", cut), ("merge", merge), ("disk", watch_disk)];
+        let mut threads = Vec::new();
+        for (name, body) in bodies {
+            let (engine, ending) = (Arc::clone(engine), Arc::clone(&ending));
+            threads.push(std::thread::Builder::new().name(name.to_owned()).spawn(move || body(&engine, &ending))?);
+        }
+        Ok(Self { ending, threads })
+    }
+
+    /// Ends the threads after what they are doing.
+    pub(super) fn stop(self) {
+        self.ending.end();
+        for thread in self.threads {
+            if thread.join().is_err() {
+                tracing::error!("a background thread had failed");
+            }
+        }
+    }
+}
+
+fn sync_log(engine: &Engine, ending: &Ending) {
+    let interval = engine.config.store.sync_interval.max(Duration::from_millis(1));
+    while !ending.wait(interval) {
+        match engine.points.sync() {
+            Ok(true) => engine.telemetry.log_syncs.add(1),
+            Ok(false) => {}
+            Err(error) => super::complain(&error),
+        }
+        engine.telemetry.spool_points.set(engine.points.held() as u64);
+    }
+}
+
+fn cut(engine: &Engine, ending: &Ending) {
+    match engine.apply_rules() {
+        Ok(0) => {}
+        Ok(metrics) => tracing::info!(metrics, "metrics were put under the policies of changed rules"),
+        Err(error) => tracing::error!(%error, "changed rules could not be applied to existing metrics"),
+    }
+    let mut last_cut = Instant::now();
+    let mut last_housekeeping = Instant::now();
+    let mut not_before = Instant::now();
+    while !ending.wait(CUTTER_TICK) {
+        let due = last_cut.elapsed() >= engine.config.store.cut_interval || engine.points.wants_cut();
+        if due && Instant::now() >= not_before {
+            if engine.cut() {
+                last_cut = Instant::now();
+            } else {
+                not_before = Instant::now() + Duration::from_secs(1);
+            }
+        }
+        if last_housekeeping.elapsed() >= HOUSEKEEPING {
+            last_housekeeping = Instant::now();
+            engine.keep_house();
+        }
+    }
+}
+
+fn merge(engine: &Engine, ending: &Ending) {
+    while !ending.wait(Duration::from_secs(1)) {
+        match engine.store.points.tidy() {
+            Ok(merges) => engine.telemetry.merges.add(merges),
+            Err(error) => tracing::warn!(%error, "merging blocks failed; it will be tried again"),
+        }
+    }
+}
+
+fn watch_disk(engine: &Engine, ending: &Ending) {
+    let reserve = engine.config.store.reserve_bytes;
+    let mut was = (false, false);
+    loop {
+        if let Ok(free) = free_bytes(&engine.config.store.path) {
+            let is = (free < reserve, free < reserve / 2);
+            engine.resolver.refuse_new(is.0);
+            engine.paused.store(is.1, Ordering::Relaxed);
+            if is != was {
+                let (refuse_new_metrics, pause) = is;
+                tracing::warn!(free, reserve, refuse_new_metrics, pause, "free disk space crossed store.reserve_bytes");
+                was = is;
+            }
+        }
+        if ending.wait(DISK_TICK) {
+            return;
+        }
+    }
+}
+
+fn free_bytes(path: &Path) -> rustix::io::Result<u64> {
+    let stat = rustix::fs::statvfs(path)?;
+    Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
+}
+
+impl Engine {
+    /// Writes the points in memory to blocks. False when that failed and must be tried again.
+    pub(super) fn cut(&self) -> bool {
+        match self.points.cut() {
+            Ok(points) => {
+                if points > 0 {
+                    self.telemetry.cuts.add(1);
+                    tracing::debug!(points, "points written to blocks");
+                }
+                true
+            }
+            Err(error) => {
+                self.telemetry.cut_failures.add(1);
+                super::complain(&error);
+                false
+            }
+        }
+    }
+
+    /// Fills in aggregated stages and drops what is past its retention.
+    pub(super) fn keep_house(&self) {
+        if let Err(error) = self.points.fill(now()) {
+            tracing::warn!(%error, "filling in aggregated stages failed; it will be tried again");
+        }
+        match self.points.expire(now()) {
+            Ok(dropped) => self.telemetry.partitions_expired.add(dropped),
+            Err(error) => tracing::warn!(%error, "dropping expired partitions failed; it will be tried again"),
+        }
+    }
+
+    /// Writes everything to blocks and merges them, as a quiet server would in time.
+    pub(super) fn settle(&self) -> Result<(), String> {
+        self.points.cut().map_err(|e| e.to_string())?;
+        self.store.points.tidy().map_err(|e| e.to_string())?;
+        Ok(())
+    }
+}

@@ -1,0 +1,146 @@
+//! `plumbago serve`: bind, open, tell where, serve, drain.
+
+use std::io::Write;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use tokio::net::{TcpListener, UdpSocket};
+use tokio::runtime::Runtime;
+use tokio::sync::watch;
+
+use super::background::Background;
+use super::engine::Engine;
+use crate::config::{Config, Listen};
+use crate::http::{self, Backend};
+use crate::receive::{Receiver, Sink};
+
+/// Runs the server until it is told to stop by Ctrl-C or SIGTERM; then drains and returns.
+pub fn run(config: Config) -> Result<()> {
+    // Two runtimes, so that a disk that stalls the log never stalls a query.
+    let ingest = runtime("ingest")?;
+    let queries = runtime("http")?;
+    let sockets = ingest.block_on(Sockets::bind(&config.listen, config.ingest.udp))?;
+    let http_listener = queries.block_on(bind_tcp("http", config.listen.http))?;
+    let engine = Arc::new(Engine::open(config)?);
+    let background = Background::start(&engine)?;
+    announce(&engine, &sockets, http_listener.as_ref())?;
+
+    let (stop, stopping) = watch::channel(false);
+    let sink: Arc<dyn Sink> = Arc::<Engine>::clone(&engine);
+    let receivers = {
+        let _inside = ingest.enter();
+        let receiver =
+            Receiver::new(sink, &engine.config.ingest, Arc::clone(&engine.telemetry), stopping.clone());
+        sockets.start(&receiver)
+    };
+    let api = http_listener.map(|listener| {
+        let backend: Arc<dyn Backend> = Arc::<Engine>::clone(&engine);
+        let query = Arc::new(engine.config.query.clone());
+        queries.spawn(http::serve(listener, backend, query, Arc::clone(&engine.telemetry), stopping))
+    });
+    queries.block_on(stop_signal())?;
+    eprintln!("stopping: reading what senders still have under way");
+    stop.send_replace(true);
+    ingest.block_on(async {
+        for receiver in receivers {
+            if let Err(error) = receiver.await {
+                tracing::error!(%error, "a listener had failed");
+            }
+        }
+    });
+    if let Some(api) = api {
+        queries.block_on(api)?.context("the HTTP listener failed")?;
+    }
+    background.stop();
+    engine.points.cut().context("writing the points in memory to the store; they stay in the log")?;
+    eprintln!("stopped: everything is on disk");
+    Ok(())
+}
+
+fn runtime(name: &str) -> Result<Runtime> {
+    let workers = std::thread::available_parallelism().map_or(2, |n| n.get().clamp(2, 8));
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(workers)
+        .thread_name(name)
+        .enable_all()
+        .build();
+    runtime.with_context(|| format!("starting the threads for {name}"))
+}
+
+async fn stop_signal() -> Result<()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut terminate = signal(SignalKind::terminate())?;
+    tokio::select! {
+        _ = terminate.recv() => Ok(()),
+        pressed = tokio::signal::ctrl_c() => Ok(pressed?),
+    }
+}
+
+async fn bind_tcp(key: &str, address: Option<SocketAddr>) -> Result<Option<TcpListener>> {
+    let Some(address) = address else { return Ok(None) };
+    let listener = TcpListener::bind(address).await;
+    listener.map(Some).with_context(|| cannot_listen(key, address))
+}
+
+fn cannot_listen(key: &str, address: SocketAddr) -> String {
+    format!("cannot listen on {address} (listen.{key}); is another server running there? Try --set listen.{key}=127.0.0.1:0")
+}
+
+/// The carbon sockets.
+struct Sockets {
+    carbon: Option<TcpListener>,
+    udp: Option<UdpSocket>,
+    pickle: Option<TcpListener>,
+}
+
+impl Sockets {
+    async fn bind(listen: &Listen, with_udp: bool) -> Result<Self> {
+        let carbon = bind_tcp("carbon", listen.carbon).await?;
+        let udp = match carbon.as_ref().filter(|_| with_udp) {
+            // The port TCP got, should the configuration leave it to the system.
+            Some(tcp) => {
+                let address = tcp.local_addr()?;
+                Some(UdpSocket::bind(address).await.with_context(|| cannot_listen("carbon", address))?)
+            }
+            None => None,
+        };
+        Ok(Self { carbon, udp, pickle: bind_tcp("pickle", listen.pickle).await? })
+    }
+
+    fn start(self, receiver: &Receiver) -> Vec<tokio::task::JoinHandle<()>> {
+        let carbon = self.carbon.map(|listener| receiver.plaintext(listener));
+        let udp = self.udp.map(|socket| receiver.udp(socket));
+        let pickle = self.pickle.map(|listener| receiver.pickle(listener));
+        [carbon, udp, pickle].into_iter().flatten().collect()
+    }
+}
+
+/// Says where everything is, and how to send a first point and read it back.
+fn announce(engine: &Engine, sockets: &Sockets, http: Option<&TcpListener>) -> Result<()> {
+    let address = |listener: Option<&TcpListener>| listener.map(TcpListener::local_addr).transpose();
+    let (http, carbon, pickle) =
+        (address(http)?, address(sockets.carbon.as_ref())?, address(sockets.pickle.as_ref())?);
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "Plumbago {}", env!("CARGO_PKG_VERSION"))?;
+    if let Some(http) = http {
+        writeln!(out, "http      http://{http}")?;
+    }
+    if let Some(carbon) = carbon {
+        let protocols = if sockets.udp.is_some() { "tcp, udp" } else { "tcp" };
+        writeln!(out, "carbon    {carbon} ({protocols})")?;
+    }
+    if let Some(pickle) = pickle {
+        writeln!(out, "pickle    {pickle}")?;
+    }
+    let path = std::path::absolute(&engine.config.store.path)?;
+    writeln!(out, "data      {} ({} metrics)", path.display(), engine.index.read().len())?;
+    if let (Some(carbon), Some(http)) = (carbon, http) {
+        let (ip, port) = (carbon.ip(), carbon.port());
+        writeln!(out, "send      echo \"hello.world 42 $(date +%s)\" > /dev/tcp/{ip}/{port}")?;
+        writeln!(out, "read      curl \"http://{http}/render?target=hello.world&from=-5min&format=json&noNullPoints=1\"")?;
+    }
+    writeln!(out, "ready")?;
+    out.flush()?;
+    Ok(())
+}
