@@ -15,17 +15,16 @@ use regex::Regex;
 const MAY_USE: &[(&str, &[&str])] = &[
     ("model", &[]),
     ("telemetry", &["model"]),
-    ("shutdown", &[]),
     ("config", &["model"]),
     ("parse", &["model"]),
-    ("receive", &["model", "parse", "config", "telemetry", "shutdown"]),
-    ("resolve", &["model", "config", "store", "index", "telemetry"]),
+    ("receive", &["model", "parse", "config", "telemetry"]),
+    ("resolve", &["model", "config", "store", "index", "rollup", "telemetry"]),
     ("log", &["model", "store"]),
     ("rollup", &["model", "config", "log", "store", "telemetry"]),
     ("store", &["model"]),
     ("index", &["model", "config", "store"]),
     ("render", &["model", "index", "store"]),
-    ("http", &["model", "config", "index", "render", "telemetry", "shutdown"]),
+    ("http", &["model", "config", "index", "render", "telemetry"]),
 ];
 
 /// Modules that may use every other.
@@ -37,9 +36,9 @@ const LIBRARIES: &[(&str, &[&str])] = &[
     ("hyper", &["http"]),
     ("redb", &["store/embedded"]),
     ("scylla", &["store/cassandra"]),
-    ("anyhow", &["main.rs", "cli"]),
+    ("anyhow", &["main.rs", "cli", "server"]),
     ("clap", &["main.rs", "cli"]),
-    ("tokio", &["main.rs", "cli", "server", "receive", "http", "shutdown", "store/cassandra"]),
+    ("tokio", &["main.rs", "cli", "server", "receive", "http", "store/cassandra"]),
 ];
 
 /// Implementations behind the storage seam: whoever uses the store uses its traits.
