@@ -16,8 +16,8 @@ use crate::model::Cancel;
 use crate::render::context::Request;
 use crate::render::exec;
 use crate::render::output::{Line, csv, json, raw, thin};
-use crate::render::source::Source;
 use crate::render::series::Series;
+use crate::render::source::Source;
 
 /// The formats a render can answer in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -43,7 +43,10 @@ impl Backend for Engine {
 
     fn ready(&self) -> Result<(), String> {
         if self.paused.load(std::sync::atomic::Ordering::Relaxed) {
-            return Err("the disk is full: points are not taken until there is space again (store.reserve_bytes)".to_owned());
+            return Err(
+                "the disk is full: points are not taken until there is space again (store.reserve_bytes)"
+                    .to_owned(),
+            );
         }
         Ok(())
     }
@@ -60,7 +63,12 @@ fn node(found: Found, span: Span, window: Option<(i64, i64)>) -> Option<Node> {
     let inside = window.is_none_or(|(from, until)| span.overlaps(seconds(from), seconds(until)));
     let leaf = found.leaf.is_some() && inside;
     let known = (leaf && span != Span::EMPTY).then_some((span.first, span.last));
-    (leaf || found.directory).then_some(Node { path: found.path, leaf, directory: found.directory, span: known })
+    (leaf || found.directory).then_some(Node {
+        path: found.path,
+        leaf,
+        directory: found.directory,
+        span: known,
+    })
 }
 
 fn failure(error: FindError) -> FindFailure {

@@ -53,7 +53,9 @@ impl Background {
         let mut threads = Vec::new();
         for (name, body) in bodies {
             let (engine, ending) = (Arc::clone(engine), Arc::clone(&ending));
-            threads.push(std::thread::Builder::new().name(name.to_owned()).spawn(move || body(&engine, &ending))?);
+            threads.push(
+                std::thread::Builder::new().name(name.to_owned()).spawn(move || body(&engine, &ending))?,
+            );
         }
         Ok(Self { ending, threads })
     }
@@ -125,7 +127,13 @@ fn watch_disk(engine: &Engine, ending: &Ending) {
             engine.paused.store(is.1, Ordering::Relaxed);
             if is != was {
                 let (refuse_new_metrics, pause) = is;
-                tracing::warn!(free, reserve, refuse_new_metrics, pause, "free disk space crossed store.reserve_bytes");
+                tracing::warn!(
+                    free,
+                    reserve,
+                    refuse_new_metrics,
+                    pause,
+                    "free disk space crossed store.reserve_bytes"
+                );
                 was = is;
             }
         }
@@ -166,7 +174,9 @@ impl Engine {
         }
         match self.points.expire(now()) {
             Ok(dropped) => self.telemetry.partitions_expired.add(dropped),
-            Err(error) => tracing::warn!(%error, "dropping expired partitions failed; it will be tried again"),
+            Err(error) => {
+                tracing::warn!(%error, "dropping expired partitions failed; it will be tried again")
+            }
         }
     }
 

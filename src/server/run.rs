@@ -84,7 +84,9 @@ async fn bind_tcp(key: &str, address: Option<SocketAddr>) -> Result<Option<TcpLi
 }
 
 fn cannot_listen(key: &str, address: SocketAddr) -> String {
-    format!("cannot listen on {address} (listen.{key}); is another server running there? Try --set listen.{key}=127.0.0.1:0")
+    format!(
+        "cannot listen on {address} (listen.{key}); is another server running there? Try --set listen.{key}=127.0.0.1:0"
+    )
 }
 
 /// The carbon sockets.
@@ -138,7 +140,10 @@ fn announce(engine: &Engine, sockets: &Sockets, http: Option<&TcpListener>) -> R
     if let (Some(carbon), Some(http)) = (carbon, http) {
         let (ip, port) = (carbon.ip(), carbon.port());
         writeln!(out, "send      echo \"hello.world 42 $(date +%s)\" > /dev/tcp/{ip}/{port}")?;
-        writeln!(out, "read      curl \"http://{http}/render?target=hello.world&from=-5min&format=json&noNullPoints=1\"")?;
+        writeln!(
+            out,
+            "read      curl \"http://{http}/render?target=hello.world&from=-5min&format=json&noNullPoints=1\""
+        )?;
     }
     writeln!(out, "ready")?;
     out.flush()?;

@@ -104,7 +104,8 @@ fn max_data_points_consolidates() {
     let answer = server.json(&path);
     let points = answer[0]["datapoints"].as_array().unwrap();
     assert!(points.len() <= 10, "{points:?}");
-    assert_eq!(points[0][0], 2.5, "the average of the first six");
+    // As graphite-web: the first five are left out so that groups begin at whole minutes whatever `from` was.
+    assert_eq!(points[0][0], 7.5);
 }
 
 #[test]
@@ -122,8 +123,8 @@ fn find_knows_its_formats() {
         .map(|n| (n["id"].as_str().unwrap(), n["leaf"].as_u64().unwrap(), n["expandable"].as_u64().unwrap()))
         .collect();
     seen.sort_unstable();
-    // A name that is both comes as a directory and as a leaf.
-    assert_eq!(seen, [("tree.both", 0, 1), ("tree.both", 1, 0), ("tree.dir", 0, 1), ("tree.leaf", 1, 0)]);
+    // A name that is both comes once, as a directory: graphite-web shows each name once, too.
+    assert_eq!(seen, [("tree.both", 0, 1), ("tree.dir", 0, 1), ("tree.leaf", 1, 0)]);
     assert_eq!(
         nodes[0]["text"].as_str().unwrap(),
         nodes[0]["id"].as_str().unwrap().trim_start_matches("tree.")
@@ -172,7 +173,9 @@ fn the_server_says_what_it_is_and_how_it_is() {
     let version = server.get("/version");
     assert_eq!(version.status, 200);
     assert!(version.body.contains('.'), "{}", version.body);
-    assert!(server.json("/functions").as_object().unwrap().contains_key("sumSeries"));
+    // Graphite writes infinity as 1e9999, which serde does not read.
+    let functions = server.get("/functions").body.replace("1e9999", "1e300");
+    assert!(serde_json::from_str::<Value>(&functions).unwrap()["sumSeries"]["params"].is_array());
     let build = format!("plumbago_build_info{{version=\"{}\"}}", env!("CARGO_PKG_VERSION"));
     assert_eq!(server.counter(&build), 1);
     assert_eq!(server.get("/no/such/page").status, 404);
@@ -279,18 +282,22 @@ fn each_name_is_rolled_up_by_its_own_method() {
 
 #[test]
 fn cuts_do_not_change_answers() {
-    let setup = two_stages().set("store.cut_interval", "50ms").set("store.head_points", "100");
-    let server = setup.start();
+    let server = two_stages().start();
     let t = now() / 60 * 60 - 1200;
     for i in 0..200_u64 {
-        server.send(format!("cut.me {i} {}\n", t + i));
+        server.store(&format!("cut.me {i} {}\n", t + i));
         // Every seventh comes twice, the second time much later and with another value.
         if i % 7 == 0 && i >= 70 {
-            server.send(format!("cut.me {} {}\n", i + 1000, t + i - 70));
+            server.store(&format!("cut.me {} {}\n", i + 1000, t + i - 70));
+        }
+        if i % 30 == 29 {
+            assert_eq!(server.post("/internal/flush", &[]).status, 200);
         }
     }
-    server.wait_for("plumbago_points_stored_total", 219);
-    wait_until("some cuts", || server.counter("plumbago_cuts_total") >= 2);
+    wait_until("everything in blocks", || {
+        server.post("/internal/flush", &[]);
+        server.counter("plumbago_spool_points") == 0
+    });
     let expected: Vec<(f64, u64)> = (0..200_u64)
         .map(|i| (if i % 7 == 0 && i + 70 < 200 { i + 1070 } else { i }, t + i))
         .map(|(value, time)| (value as f64, time))

@@ -162,10 +162,7 @@ fn edges_are_checked_and_put_in_order() {
         points(&server, "target=d.step10&from=1300&until=1250"),
         json!([[6.5, 1260], [6.75, 1270], [7.0, 1280], [7.25, 1290], [7.5, 1300]])
     );
-    assert_eq!(
-        points(&server, "target=d.step60&now=1300&from=-2min"),
-        json!([[5.0, 1200], [6.5, 1260]])
-    );
+    assert_eq!(points(&server, "target=d.step60&now=1300&from=-2min"), json!([[5.0, 1200], [6.5, 1260]]));
     let day = points(&server, "target=d.step60&now=1706790896");
     assert_eq!((day.as_array().unwrap().len(), &day[1439][1]), (1440, &json!(1_706_790_840)));
     for (query, text) in [
@@ -187,7 +184,10 @@ fn jsonp_and_pretty() {
     let query = "/render?target=d.step10&from=1000&until=1010&format=json";
     let reply = server.get(&format!("{query}&jsonp=cb"));
     assert_eq!(reply.header("content-type"), Some("text/javascript"));
-    assert_eq!(reply.body, r#"cb([{"target":"d.step10","tags":{"name":"d.step10"},"datapoints":[[0.25,1010]]}])"#);
+    assert_eq!(
+        reply.body,
+        r#"cb([{"target":"d.step10","tags":{"name":"d.step10"},"datapoints":[[0.25,1010]]}])"#
+    );
     // Captured.
     assert_eq!(
         server.get(&format!("{query}&pretty=1")).body,
@@ -202,7 +202,11 @@ fn mistakes_and_failures_have_their_codes() {
     let server = Server::with(config);
     for (target, status, text) in [
         // Captured.
-        ("bogus(a)", 400, "Invalid parameters (Received request for unknown function: bogus); targets: \"bogus(a)\""),
+        (
+            "bogus(a)",
+            400,
+            "Invalid parameters (Received request for unknown function: bogus); targets: \"bogus(a)\"",
+        ),
         ("limit", 422, "more than 5 series (query.max_series)"),
         ("store", 500, "reading the store failed: disk on fire"),
         ("slow", 504, "query.render_timeout"),

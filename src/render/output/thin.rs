@@ -32,11 +32,16 @@ fn fewer_points(series: &Series, span: i64, max: usize) -> Result<Line<'_>, Rend
     // A multiple of the step, at least one of them: `wide` is one, and the two remainders differ by one.
     let nudge = wide + series.start.rem_euclid(step) - series.start.rem_euclid(wide);
     let lost = usize::try_from(nudge / step - 1).unwrap_or(0).min(series.values.len());
-    let values = consolidated(series, &series.values[lost..], usize::try_from(per_point).unwrap_or(usize::MAX))?;
+    let values =
+        consolidated(series, &series.values[lost..], usize::try_from(per_point).unwrap_or(usize::MAX))?;
     Ok(Line { start: series.start + nudge, step: wide, values, ..Line::from(series) })
 }
 
-fn consolidated(series: &Series, values: &[f64], per_point: usize) -> Result<Cow<'static, [f64]>, RenderError> {
+fn consolidated(
+    series: &Series,
+    values: &[f64],
+    per_point: usize,
+) -> Result<Cow<'static, [f64]>, RenderError> {
     series.consolidation.consolidate(values, per_point, series.x_files_factor).map(Cow::Owned)
 }
 
