@@ -11,7 +11,7 @@ mod segment;
 mod writer;
 
 pub use record::{Record, encode_deleted, encode_metrics, encode_points, encode_policies};
-pub use segment::{Damage, Replay, replay, segments};
+pub use segment::{Damage, Replay, replay, replay_file, segments};
 pub use writer::{Log, Syncer};
 
 /// Why the log failed.

@@ -65,6 +65,13 @@ pub fn replay(dir: &Path, floor: u64, mut visit: impl FnMut(Record)) -> Result<R
     Ok(result)
 }
 
+/// Reads every record of one segment.
+pub fn replay_file(path: &Path, mut visit: impl FnMut(Record)) -> Result<Replay, LogError> {
+    let mut result = Replay::default();
+    replay_segment(path, &read(path)?, &mut visit, &mut result)?;
+    Ok(result)
+}
+
 fn read(path: &Path) -> Result<Vec<u8>, LogError> {
     let mut bytes = Vec::new();
     let mut file = File::open(path).map_err(LogError::io("open", path))?;

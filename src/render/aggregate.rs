@@ -222,7 +222,7 @@ pub(super) fn median_of_sorted(sorted: &[f64]) -> f64 {
     let middle = sorted.len() / 2;
     match sorted.get(middle) {
         None => f64::NAN,
-        Some(&upper) if sorted.len() % 2 == 0 => (sorted[middle - 1] + upper) / 2.0,
+        Some(&upper) if sorted.len().is_multiple_of(2) => (sorted[middle - 1] + upper) / 2.0,
         Some(&value) => value,
     }
 }
@@ -290,10 +290,11 @@ mod tests {
             let rows = columns.iter().map(|c| c.len()).max().unwrap();
             for function in ALL {
                 let got = function.rows(&columns, 0.0);
-                for i in 0..rows {
+                prop_assert_eq!(got.len(), rows);
+                for (i, &value) in got.iter().enumerate() {
                     let row: Vec<f64> = table.iter().map(|c| c.get(i).copied().unwrap_or(N)).collect();
                     let expected = if row.iter().all(|v| v.is_nan()) { N } else { function.of(&row) };
-                    prop_assert!(got[i] == expected || (got[i].is_nan() && expected.is_nan()));
+                    prop_assert!(value == expected || (value.is_nan() && expected.is_nan()));
                 }
             }
         }

@@ -1,5 +1,8 @@
 //! Targets become series: read all, plan all, fetch once, evaluate.
 
+#[cfg(test)]
+mod tests;
+
 use super::context::{Context, Request, Session, TimeRange};
 use super::error::RenderError;
 use super::expr::{Call, Expr};

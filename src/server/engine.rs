@@ -71,6 +71,22 @@ impl Engine {
         self.store.points.size_bytes()
     }
 
+    /// Bytes of the blocks' chunks of some metrics, by ascending id.
+    pub fn chunk_bytes(&self, ids: &[MetricId]) -> Result<u64, PointsError> {
+        Ok(self.store.chunk_bytes(ids)?)
+    }
+
+    /// Forgets metrics, their names and their points.
+    pub fn delete(&self, ids: &[MetricId]) -> Result<(), PointsError> {
+        self.points.delete(ids)?;
+        let mut index = self.index.write();
+        for &id in ids {
+            index.remove(id);
+        }
+        self.telemetry.metrics.set(index.len() as u64);
+        Ok(())
+    }
+
     /// Puts metrics whose rule has changed since under their new policy; what they have stays readable.
     pub fn apply_rules(&self) -> Result<usize, PointsError> {
         let now = now();

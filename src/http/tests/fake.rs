@@ -7,7 +7,7 @@ use std::time::Duration;
 use globset::GlobBuilder;
 use parking_lot::Mutex;
 
-use crate::http::{Backend, FindFailure, Node};
+use crate::http::{Backend, FindFailure, NameStream, Node};
 use crate::model::{Cancel, Cancelled};
 use crate::render::source::{FetchRequest, Fetched, Source, SourceError};
 

@@ -23,6 +23,7 @@ mod rank;
 pub mod registry;
 mod row;
 mod shift;
+mod sliding;
 mod sort;
 mod substr;
 mod summarize;

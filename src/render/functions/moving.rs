@@ -1,12 +1,12 @@
 //! Aggregates over a window that moves along: `movingAverage` and its kin.
 
 use super::Invocation;
+use super::sliding::slide;
 use crate::render::aggregate::Aggregation;
 use crate::render::context::TimeRange;
 use crate::render::error::RenderError;
 use crate::render::expr::{Call, Expr, Literal};
 use crate::render::interval::parse_offset_secs;
-use crate::render::series::Series;
 use crate::render::value::Value;
 
 /// Where the plan finds the first argument, if the window is a length of time. The step decides the others.
@@ -34,6 +34,7 @@ pub(super) fn moving(mut call: Invocation<'_>, function: &str, xff: usize) -> Re
     let preview = preview_secs(&window, step)?;
     let context = call.context.at(call.context.range.extended(preview));
     let mut series = context.evaluate_series(call.first_expr()?)?;
+    let cancel = call.context.session.cancel;
     let tag = format!("moving{}", capitalized(function));
     for s in &mut series {
         let points = match window {
@@ -41,13 +42,12 @@ pub(super) fn moving(mut call: Invocation<'_>, function: &str, xff: usize) -> Re
             _ => preview / step.max(1),
         };
         let points = usize::try_from(points).unwrap_or(0);
-        call.context.session.cancel.check()?;
         s.tags.set(&tag, window.text());
         s.rename(match &window {
             Literal::Text(text) => format!("{tag}({},\"{text}\")", s.name),
             number => format!("{tag}({},{})", s.name, number.text()),
         });
-        s.values = slide(s, points, aggregation, xff.unwrap_or(s.x_files_factor)).into();
+        s.values = slide(&s.values, points, aggregation, xff.unwrap_or(s.x_files_factor), cancel)?.into();
         s.start += preview;
     }
     Ok(series.into())
@@ -71,19 +71,6 @@ fn capitalized(word: &str) -> String {
     let mut chars = word.chars();
     let first = chars.next().map(|c| c.to_ascii_uppercase());
     first.into_iter().chain(chars.map(|c| c.to_ascii_lowercase())).collect()
-}
-
-/// One value for each position that has `points` values up to and including itself, and one more before those.
-fn slide(series: &Series, points: usize, aggregation: Aggregation, xff: f64) -> Vec<f64> {
-    let values = &series.values;
-    let mut known = Vec::with_capacity(points.min(values.len()));
-    let window = |end: usize| {
-        known.clear();
-        known.extend(values[end - points..end].iter().filter(|v| !v.is_nan()));
-        let enough = !known.is_empty() && known.len() as f64 / points as f64 >= xff;
-        if enough { aggregation.of(&known) } else { f64::NAN }
-    };
-    (points + 1..values.len() + 1).map(window).collect()
 }
 
 #[cfg(test)]

@@ -97,8 +97,10 @@ mod tests {
 
     #[test]
     fn the_series_x_files_factor_counts_against_the_interval() {
-        let got = store().one("summarize(setXFilesFactor(a,0.7),'3min','max')");
-        assert_eq!(shown(&got), show(&[2.0, N, N, N]));
+        let got =
+            |xff: &str| shown(&store().one(&format!("summarize(setXFilesFactor(a,{xff}),'3min','max')")));
+        assert_eq!(got("0.6"), show(&[2.0, 5.0, N, N]));
+        assert_eq!(got("0.7"), show(&[N; 4]));
         assert_eq!(
             shown(&store().one("summarize(a,'90s','count')")),
             show(&[1.0, 1.0, 1.0, 1.0, N, N, 1.0, N])

@@ -194,11 +194,9 @@ impl<'a> Scanner<'a> {
                     chars.next();
                 }
                 '\n' | '\r' => break,
-                c if c == quote => {
-                    if chars.next_if(|&(_, next)| next == quote).is_none() {
-                        self.skip(i + 1);
-                        return Ok(Literal::Text(rest[1..i].to_owned()));
-                    }
+                c if c == quote && chars.next_if(|&(_, next)| next == quote).is_none() => {
+                    self.skip(i + 1);
+                    return Ok(Literal::Text(rest[1..i].to_owned()));
                 }
                 _ => {}
             }

@@ -14,6 +14,7 @@ pub mod block;
 mod catalogue;
 pub mod codec;
 mod cut;
+pub mod inspect;
 mod merge;
 mod names;
 mod partition;
@@ -27,6 +28,7 @@ use std::sync::Arc;
 pub use recovery::DirLock;
 
 use super::{MetricStore, PointStore, StoreError};
+use crate::model::MetricId;
 
 /// An open data directory.
 pub struct Embedded {
@@ -36,15 +38,34 @@ pub struct Embedded {
     pub metrics: Arc<dyn MetricStore>,
     /// Where the log is.
     pub log_dir: PathBuf,
+    blocks: Arc<points::BlockStore>,
     _lock: DirLock,
 }
 
 impl Embedded {
+    /// Bytes that the chunks of some metrics take up; ids must ascend.
+    pub fn chunk_bytes(&self, metrics: &[MetricId]) -> Result<u64, StoreError> {
+        let ids: Vec<u32> = metrics.iter().map(|id| id.0).collect();
+        let mut bytes = 0;
+        let mut buffer = Vec::new();
+        for block in self.blocks.state().blocks() {
+            let read = block.chunks(&ids, &mut buffer, |_, chunk| bytes += chunk.len() as u64);
+            if let Some(error) = read.err().and_then(|errors| errors.into_iter().next()) {
+                return Err(StoreError::Damaged {
+                    path: block.info().path.clone(),
+                    detail: error.to_string(),
+                });
+            }
+        }
+        Ok(bytes)
+    }
+
     /// Opens `dir`, making it if it is not there.
     pub fn open(dir: &Path) -> Result<Self, StoreError> {
         let lock = DirLock::take(dir)?;
         let catalogue = Arc::new(catalogue::Catalogue::open(&dir.join("catalogue.redb"))?);
-        let points = Arc::new(points::BlockStore::open(dir, Arc::clone(&catalogue))?);
-        Ok(Self { points, metrics: catalogue, log_dir: dir.join("log"), _lock: lock })
+        let blocks = Arc::new(points::BlockStore::open(dir, Arc::clone(&catalogue))?);
+        let points: Arc<dyn PointStore> = Arc::<points::BlockStore>::clone(&blocks);
+        Ok(Self { points, metrics: catalogue, log_dir: dir.join("log"), blocks, _lock: lock })
     }
 }

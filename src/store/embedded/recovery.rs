@@ -17,6 +17,12 @@ pub struct DirLock {
 }
 
 impl DirLock {
+    /// As [`DirLock::take`], but does not make a directory that is not there.
+    pub fn take_existing(dir: &Path) -> Result<Self, StoreError> {
+        std::fs::metadata(dir.join("catalogue.redb")).map_err(io("find the catalogue in", dir))?;
+        Self::take(dir)
+    }
+
     /// Takes the lock, or says that another process has it.
     pub fn take(dir: &Path) -> Result<Self, StoreError> {
         std::fs::create_dir_all(dir).map_err(io("create the data directory", dir))?;

@@ -1,0 +1,108 @@
+//! `find`, `read` and `write`: on the store itself, or through the server that runs on it.
+
+use std::collections::HashMap;
+
+use anyhow::{Context, Result};
+use jiff::tz::TimeZone;
+use serde_json::json;
+
+use super::super::{Find, Output, Read, UsageError, Write, to_stdout};
+use super::{open, remote};
+use crate::config::Config;
+use crate::index::FindLimits;
+use crate::model::glob::Glob;
+use crate::model::{Batch, Cancel, Point};
+use crate::receive::Sink;
+use crate::render::context::Request;
+use crate::render::exec::render;
+use crate::render::output::{Line, csv, json as json_output};
+use crate::render::time::parse_time;
+use crate::server::now;
+
+/// Prints the metrics and directories a glob matches; directories end in a dot.
+pub(in crate::cli) fn find(config: &Config, arguments: &Find, output: Output) -> Result<()> {
+    let glob = Glob::parse(&arguments.glob).map_err(|e| UsageError(e.to_string()))?;
+    let mut found: Vec<(String, bool, bool)> = Vec::new();
+    if let Some(engine) = open(config)? {
+        let limits = FindLimits { max_hits: usize::MAX };
+        let nodes = engine.index.find(&glob, limits, &|_| true, &Cancel::never())?;
+        found.extend(nodes.into_iter().map(|n| (n.path, n.leaf.is_some(), n.directory)));
+    } else {
+        let answer = remote::get(config, "/metrics/find", &[("query", &arguments.glob), ("format", "json")])?;
+        let nodes: Vec<serde_json::Value> = serde_json::from_str(&answer).context("the server's answer")?;
+        for node in nodes {
+            let leaf = node["is_leaf"].as_bool().unwrap_or(false);
+            found.push((node["path"].as_str().unwrap_or_default().to_owned(), leaf, !leaf));
+        }
+    }
+    to_stdout(|out| {
+        for (path, leaf, directory) in &found {
+            match output {
+                Output::Json => {
+                    writeln!(out, "{}", json!({ "path": path, "leaf": leaf, "directory": directory }))?
+                }
+                Output::Text => {
+                    if *leaf {
+                        writeln!(out, "{path}")?;
+                    }
+                    if *directory {
+                        writeln!(out, "{path}.")?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Prints the points of a target as CSV or as Graphite's JSON.
+pub(in crate::cli) fn read(config: &Config, arguments: &Read, output: Output) -> Result<()> {
+    let format = if output == Output::Json { "json" } else { "csv" };
+    let Some(engine) = open(config)? else {
+        let params = [
+            ("target", arguments.target.as_str()),
+            ("from", arguments.from.as_str()),
+            ("until", arguments.until.as_str()),
+            ("format", format),
+        ];
+        let answer = remote::get(config, "/render", &params)?;
+        return to_stdout(|out| Ok(out.write_all(answer.as_bytes())?));
+    };
+    let tz = TimeZone::get(&config.query.timezone)?;
+    let now = i64::from(now());
+    let time = |text: &str| parse_time(text, now, &tz).map_err(|e| UsageError(e.to_string()));
+    let request = Request {
+        from: time(&arguments.from)?,
+        until: time(&arguments.until)?,
+        now,
+        tz: tz.clone(),
+        x_files_factor: 0.0,
+        template: HashMap::new(),
+        max_points: config.query.max_points,
+    };
+    let series = render(std::slice::from_ref(&arguments.target), &request, &engine, &Cancel::never())?;
+    let mut bytes = Vec::new();
+    match output {
+        Output::Json => json_output::write(&mut bytes, &Line::all(&series), false),
+        Output::Text => csv::write(&mut bytes, &Line::all(&series), &tz),
+    }
+    to_stdout(|out| Ok(out.write_all(&bytes)?))
+}
+
+/// Writes one point and makes it durable.
+pub(in crate::cli) fn write(config: &Config, arguments: &Write) -> Result<()> {
+    let name = super::canonical_name(&arguments.name, config.ingest.max_name_bytes);
+    let name = name.map_err(|e| UsageError(e.to_string()))?;
+    let point = Point { timestamp: arguments.timestamp.unwrap_or_else(now), value: arguments.value };
+    let Some(engine) = open(config)? else { return remote::send(config, &name, point) };
+    let mut batch = Batch::default();
+    batch.push(&name, point);
+    if engine.accept(&batch).is_err() || engine.telemetry.points_stored.get() == 0 {
+        anyhow::bail!(
+            "the point was refused: is {} older than the metric is kept, or the disk full?",
+            point.timestamp
+        );
+    }
+    engine.points.sync()?;
+    Ok(())
+}

@@ -1,0 +1,69 @@
+//! Talking to the server that has the store open: plain HTTP/1.1 and carbon lines over its own ports.
+
+use std::fmt::Write as _;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+
+use crate::config::Config;
+use crate::model::Point;
+
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// The body of a GET that was answered with 200.
+pub(super) fn get(config: &Config, path: &str, params: &[(&str, &str)]) -> Result<String> {
+    let address = config.listen.http.context("the server has the store open, and listen.http is off")?;
+    let query: Vec<String> = params.iter().map(|(key, value)| format!("{key}={}", encoded(value))).collect();
+    let mut stream = connect(address, "http")?;
+    write!(stream, "GET {path}?{} HTTP/1.0\r\nHost: {address}\r\n\r\n", query.join("&"))?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    let (head, body) = answer.split_once("\r\n\r\n").context("the server's answer ends early")?;
+    let status = head.split(' ').nth(1).unwrap_or_default();
+    if status != "200" {
+        bail!("the server at {address} answered {status}: {}", body.trim());
+    }
+    Ok(body.to_owned())
+}
+
+/// Sends one point by carbon's plaintext protocol.
+pub(super) fn send(config: &Config, name: &str, point: Point) -> Result<()> {
+    let address = config.listen.carbon.context("the server has the store open, and listen.carbon is off")?;
+    let mut stream = connect(address, "carbon")?;
+    writeln!(stream, "{name} {} {}", point.value, point.timestamp)?;
+    Ok(())
+}
+
+fn connect(address: SocketAddr, key: &str) -> Result<TcpStream> {
+    let stream = TcpStream::connect_timeout(&address, TIMEOUT);
+    let stream = stream.with_context(|| {
+        format!("a running server has the store open, but does not answer at {address} (listen.{key}); give the same --config or --set as to `serve`")
+    })?;
+    stream.set_read_timeout(Some(TIMEOUT))?;
+    Ok(stream)
+}
+
+/// Percent-encoded, all but the plainest characters.
+fn encoded(text: &str) -> String {
+    let mut out = String::new();
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            let _ = write!(out, "%{byte:02X}");
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::encoded;
+
+    #[test]
+    fn reserved_characters_are_encoded() {
+        assert_eq!(encoded("a.*&b=ü"), "a.%2A%26b%3D%C3%BC");
+    }
+}

@@ -1,0 +1,215 @@
+//! For a person in trouble: checking a data directory, and showing what is in its files.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use super::block::Block;
+use super::catalogue::Catalogue;
+use super::codec::{Chunk, Samples};
+use super::points::POINTS_DIR;
+use super::recovery::{DirLock, block_files};
+use crate::log::{self, Record};
+use crate::store::{MetricStore, StoreError};
+
+/// What a check found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Metrics in the catalogue.
+    pub metrics: u64,
+    /// Blocks in force.
+    pub blocks: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Records in the log behind the last commit.
+    pub log_records: u64,
+    /// Everything that is wrong, one line each.
+    pub problems: Vec<String>,
+    /// What is odd but harmless, one line each.
+    pub remarks: Vec<String>,
+}
+
+/// Reads everything in a data directory and changes nothing. `progress` is called with blocks done and blocks in all.
+pub fn fsck(dir: &Path, mut progress: impl FnMut(u64, u64)) -> Result<Report, StoreError> {
+    let _lock = DirLock::take_existing(dir)?;
+    let mut report = Report::default();
+    let catalogue = Catalogue::open(&dir.join("catalogue.redb"))?;
+    let loaded = catalogue.load(&mut |_| report.metrics += 1);
+    if let Err(error) = loaded.and_then(|()| catalogue.policies().map(|_| ())) {
+        report.problems.push(error.to_string());
+    }
+    let (listed, position) = catalogue.blocks()?;
+    for (done, relative) in listed.iter().enumerate() {
+        progress(done as u64, listed.len() as u64);
+        check_block(&dir.join(relative), &mut report);
+    }
+    progress(listed.len() as u64, listed.len() as u64);
+    let in_force: Vec<PathBuf> = listed.iter().map(|p| dir.join(p)).collect();
+    for path in block_files(&dir.join(POINTS_DIR))? {
+        if !in_force.contains(&path) {
+            report.remarks.push(format!("{} is not listed in the catalogue", path.display()));
+        }
+    }
+    check_log(&dir.join("log"), position.log_floor, &mut report);
+    Ok(report)
+}
+
+fn check_block(path: &Path, report: &mut Report) {
+    report.blocks += 1;
+    match Block::open(path) {
+        Ok(block) => {
+            report.bytes += block.info().bytes;
+            let errors = block.verify().err().unwrap_or_default();
+            report.problems.extend(errors.iter().map(ToString::to_string));
+        }
+        Err(error) => report.problems.push(error.to_string()),
+    }
+}
+
+fn check_log(dir: &Path, floor: u64, report: &mut Report) {
+    let last = log::segments(dir, floor).ok().and_then(|s| s.last().map(|(_, path)| path.clone()));
+    match log::replay(dir, floor, |_| ()) {
+        Ok(found) => {
+            report.log_records = found.records;
+            for damage in found.damage {
+                let line = format!("{} at byte {}: {}", damage.path.display(), damage.offset, damage.detail);
+                // The last segment ends torn after a crash; nothing in it was promised.
+                let torn_end = Some(&damage.path) == last.as_ref() && damage.detail.contains("torn");
+                if torn_end { report.remarks.push(line) } else { report.problems.push(line) }
+            }
+        }
+        Err(error) => report.problems.push(error.to_string()),
+    }
+}
+
+/// Prints what is in a block, a log segment or a catalogue, by the name of the file.
+pub fn dump(path: &Path, out: &mut dyn Write) -> Result<(), DumpError> {
+    match path.extension().and_then(|e| e.to_str()) {
+        Some("blk") => dump_block(path, out),
+        Some("log") => dump_log(path, out),
+        Some("redb") => dump_catalogue(path, out),
+        _ => Err(DumpError::Unknown { path: path.to_owned() }),
+    }
+}
+
+/// Why a dump ended early.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DumpError {
+    /// Not a file of ours by its name.
+    #[error("{path} is no block (.blk), log segment (.log) or catalogue (.redb)", path = path.display())]
+    Unknown {
+        /// Which file.
+        path: PathBuf,
+    },
+    /// The file cannot be read.
+    #[error("{0}")]
+    Unreadable(String),
+    /// The output cannot be written.
+    #[error(transparent)]
+    Output(#[from] io::Error),
+}
+
+fn unreadable(error: impl ToString) -> DumpError {
+    DumpError::Unreadable(error.to_string())
+}
+
+fn dump_block(path: &Path, out: &mut dyn Write) -> Result<(), DumpError> {
+    let block = Block::open(path).map_err(unreadable)?;
+    let info = block.info();
+    let meta = info.meta;
+    writeln!(
+        out,
+        "# stage {} partition {} cuts {}-{}",
+        meta.stage, meta.partition_start, meta.cut_from, meta.cut_to
+    )?;
+    writeln!(
+        out,
+        "# {} chunks in {} pages, {} bytes; columns: metric id, time, value, count",
+        info.chunks, info.pages, info.bytes
+    )?;
+    let mut samples = Samples::default();
+    let mut cursor = block.cursor();
+    loop {
+        match cursor.advance() {
+            Ok(false) => return Ok(()),
+            Ok(true) => {}
+            Err(error) => {
+                writeln!(out, "# {error}")?;
+                continue;
+            }
+        }
+        let Some((metric, bytes)) = cursor.current() else { continue };
+        if let Err(error) = Chunk::parse(bytes).and_then(|chunk| chunk.decode(&mut samples)) {
+            writeln!(out, "# metric {metric}: {error}")?;
+            continue;
+        }
+        for (at, &slot) in samples.slots.iter().enumerate() {
+            let time = u64::from(meta.partition_start) + u64::from(slot) * u64::from(meta.stage.step_secs);
+            write!(out, "{metric} {time} {}", samples.values[at])?;
+            match samples.counts.get(at) {
+                Some(count) => writeln!(out, " {}", count & !crate::model::Partial::DIRECT)?,
+                None => writeln!(out)?,
+            }
+        }
+    }
+}
+
+fn dump_log(path: &Path, out: &mut dyn Write) -> Result<(), DumpError> {
+    let mut result = Ok(());
+    let damage = log::replay_file(path, |record| {
+        if result.is_ok() {
+            result = dump_record(record, out);
+        }
+    })
+    .map_err(unreadable)?;
+    result?;
+    for damage in damage.damage {
+        writeln!(out, "# byte {}: {}", damage.offset, damage.detail)?;
+    }
+    Ok(())
+}
+
+fn dump_record(record: Record, out: &mut dyn Write) -> io::Result<()> {
+    match record {
+        Record::Points { accepted, points } => {
+            writeln!(
+                out,
+                "# {} points accepted at {accepted}; columns: metric id, time, value",
+                points.len()
+            )?;
+            points.iter().try_for_each(|(id, p)| writeln!(out, "{} {} {}", id.0, p.timestamp, p.value))
+        }
+        Record::Metrics(metrics) => metrics
+            .iter()
+            .try_for_each(|(id, policy, name)| writeln!(out, "metric {} policy {} {name}", id.0, policy.0)),
+        Record::Policies(policies) => {
+            policies.iter().try_for_each(|(id, policy)| writeln!(out, "policy {} {policy}", id.0))
+        }
+        Record::Deleted(ids) => ids.iter().try_for_each(|id| writeln!(out, "deleted {}", id.0)),
+    }
+}
+
+fn dump_catalogue(path: &Path, out: &mut dyn Write) -> Result<(), DumpError> {
+    if !path.is_file() {
+        return Err(unreadable(format!("{} does not exist", path.display())));
+    }
+    let catalogue = Catalogue::open(path).map_err(unreadable)?;
+    let (blocks, position) = catalogue.blocks().map_err(unreadable)?;
+    writeln!(out, "cut {} log_floor {}", position.cut, position.log_floor)?;
+    for mark in &position.marks {
+        writeln!(out, "mark policy {} level {} until {}", mark.policy.0, mark.level, mark.until)?;
+    }
+    for (id, policy) in catalogue.policies().map_err(unreadable)? {
+        writeln!(out, "policy {} {policy}", id.0)?;
+    }
+    blocks.iter().try_for_each(|block| writeln!(out, "block {block}"))?;
+    let mut result = Ok(());
+    let loaded = catalogue.load(&mut |m| {
+        if result.is_ok() {
+            let policies: Vec<String> = m.policies.iter().map(|p| p.0.to_string()).collect();
+            result = writeln!(out, "metric {} policy {} {}", m.id.0, policies.join(","), m.name);
+        }
+    });
+    loaded.map_err(unreadable)?;
+    Ok(result?)
+}

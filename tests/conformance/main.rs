@@ -1,0 +1,15 @@
+//! The storage contract (`plumbago::store`), one test body per sentence, run for every store.
+
+mod embedded;
+mod metrics;
+mod points;
+
+use plumbago::store::{MetricStore, PointStore};
+
+/// A store under test. Opening it again must show what was committed.
+pub(crate) trait Subject {
+    fn points(&self) -> &dyn PointStore;
+    fn metrics(&self) -> &dyn MetricStore;
+    /// Closes the store as a crash would, and opens it again.
+    fn reopen(&mut self);
+}
