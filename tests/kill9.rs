@@ -15,9 +15,9 @@ use std::time::{Duration, Instant};
 use harness::{Server, Setup, now};
 
 const ROUNDS: u64 = 20;
-const METRICS: u64 = 50;
+const METRICS: u64 = 100;
 /// Most points of one round; a round owns this many slots of each metric.
-const POINTS: u64 = 150_000;
+const POINTS: u64 = 300_000;
 const SLOTS: u64 = POINTS / METRICS;
 /// Every so many points one goes to a slot that was written a while before.
 const REWRITE_EVERY: u64 = 10;
@@ -45,6 +45,8 @@ fn send(carbon: SocketAddr, round: u64, base: u64, begun: &AtomicU64) {
             return;
         }
         seq = end;
+        // Fast, but not so fast that a round is over before the kill.
+        std::thread::sleep(Duration::from_micros(400));
     }
 }
 
@@ -142,7 +144,7 @@ fn nothing_stored_is_lost() {
     for round in 0..ROUNDS {
         let server = setup.take().unwrap().start();
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        let life = Duration::from_millis(30 + (seed >> 33) % 600);
+        let life = Duration::from_millis(30 + (seed >> 33) % 500);
         let (stored, begun, killed) = run_and_kill(server, round, base, life);
         let server = killed.start();
         println!("round {round}: killed after {life:?}, {stored} stored, {begun} sent");

@@ -218,7 +218,7 @@ fn coarse_stages_are_exact_at_once() {
     assert_eq!(server.points("roll.up", t + 2, t + 3), [(104.0, t + 3)]);
     assert_eq!(coarse(&server, "roll.up", t), [(15.5, t)]);
     // The same once everything was written out and points come late.
-    server.post("/internal/flush", &[]);
+    server.post("/internal/flush?settle=1", &[]);
     server.store(&format!("roll.up 4 {}\n", t + 3));
     assert_eq!(coarse(&server, "roll.up", t), [(5.5, t)]);
     let server = server.kill().start();
@@ -291,13 +291,11 @@ fn cuts_do_not_change_answers() {
             server.store(&format!("cut.me {} {}\n", i + 1000, t + i - 70));
         }
         if i % 30 == 29 {
-            assert_eq!(server.post("/internal/flush", &[]).status, 200);
+            assert_eq!(server.post("/internal/flush?settle=1", &[]).status, 200);
         }
     }
-    wait_until("everything in blocks", || {
-        server.post("/internal/flush", &[]);
-        server.counter("plumbago_spool_points") == 0
-    });
+    server.post("/internal/flush?settle=1", &[]);
+    wait_until("an empty log", || server.counter("plumbago_spool_points") == 0);
     let expected: Vec<(f64, u64)> = (0..200_u64)
         .map(|i| (if i % 7 == 0 && i + 70 < 200 { i + 1070 } else { i }, t + i))
         .map(|(value, time)| (value as f64, time))
