@@ -1,0 +1,221 @@
+//! The load generator and measuring tool behind `scripts/bench`.
+//!
+//! It starts real servers, sends them carbon lines over real sockets from this other process, asks them over HTTP, and
+//! prints one table. Peers whose binaries the environment names get the same load in the same run.
+
+mod client;
+mod phases;
+mod process;
+mod report;
+mod send;
+mod targets;
+mod workload;
+
+use std::io::Read as _;
+use std::net::{SocketAddr, TcpListener};
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result};
+use clap::{Parser, Subcommand};
+
+use phases::{create, find, ingest, render, restart};
+use report::{Bar, Report};
+use send::{Load, minutes_until_now};
+use targets::{Kind, Running};
+
+/// What every server keeps.
+const RETENTION: &str = "1m:30d,1h:2y";
+
+#[derive(Debug, Parser)]
+#[command(about = "Puts carbon load on servers and measures them")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Option<Action>,
+    /// Given by `cargo bench`; means nothing here.
+    #[arg(long, hide = true, global = true)]
+    bench: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Start each server, measure everything, print the table
+    Run(Suite),
+    /// Send to a server that runs already
+    Send {
+        /// Carbon plaintext address
+        target: SocketAddr,
+        #[arg(long, default_value_t = 8)]
+        connections: usize,
+        #[arg(long, default_value_t = 100_000)]
+        metrics: usize,
+        #[arg(long, default_value_t = 60)]
+        rounds: usize,
+    },
+    /// What the generator can do at most, and at what price: sends to a socket that throws everything away
+    Sink,
+}
+
+/// What `run` measures.
+#[derive(Debug, clap::Args)]
+struct Suite {
+    /// The server to measure
+    #[arg(long, env = "PLUMBAGO", default_value = "target/release/plumbago")]
+    plumbago: PathBuf,
+    /// A tenth of the load: finds mistakes, not figures
+    #[arg(long)]
+    quick: bool,
+    /// Measure the peers alone
+    #[arg(long)]
+    only_peers: bool,
+    /// Only phases whose name contains this: ingest, create, find, render, restart
+    #[arg(long)]
+    only: Option<String>,
+    /// Write the figures here as JSON
+    #[arg(long)]
+    json: Option<PathBuf>,
+    /// Where data directories are made
+    #[arg(long, default_value_os_t = std::env::temp_dir())]
+    scratch: PathBuf,
+}
+
+fn main() -> Result<()> {
+    match Arguments::parse().command {
+        // `cargo test --benches` and `cargo bench` without arguments: show that the generator works.
+        None | Some(Action::Sink) => sink(),
+        Some(Action::Run(suite)) => suite.run(),
+        Some(Action::Send { target, connections, metrics, rounds }) => {
+            let sent = Load::servers(metrics, connections).send(target, &minutes_until_now(rounds))?;
+            println!("{}", speed(&sent));
+            Ok(())
+        }
+    }
+}
+
+impl Suite {
+    fn run(&self) -> Result<()> {
+        let mut report = Report::default();
+        for kind in targets::from_environment(&self.plumbago, self.only_peers) {
+            eprintln!("{}", kind.label());
+            self.small(kind.as_ref(), &mut report).with_context(|| format!("{}, small", kind.label()))?;
+            self.large(kind.as_ref(), &mut report).with_context(|| format!("{}, large", kind.label()))?;
+        }
+        let (machine, date) = (machine(), date());
+        println!("{machine}, {date}{}\n\n{}", if self.quick { ", quick" } else { "" }, report.table());
+        println!("{} bars missed", report.missed());
+        if let Some(path) = &self.json {
+            std::fs::write(path, format!("{:#}\n", report.json(&machine, &date)))?;
+        }
+        Ok(())
+    }
+
+    fn wants(&self, phase: &str) -> bool {
+        self.only.as_ref().is_none_or(|only| phase.contains(only.as_str()))
+    }
+
+    /// The load that most figures of peers are known for: long series of 100 k metrics.
+    fn small(&self, kind: &dyn Kind, report: &mut Report) -> Result<()> {
+        if !(self.wants("ingest") || self.wants("render")) {
+            return Ok(());
+        }
+        let server = &mut Running::start(kind, &self.scratch)?;
+        if self.wants("ingest") {
+            let (metrics, rounds) = if self.quick { (10_000, 60) } else { (100_000, 240) };
+            let mut load = Load::servers(metrics, 8);
+            create::run("100 k", Bar::None, server, &mut load, report)?;
+            let plan = ingest::Ingest {
+                size: "100 k",
+                rounds,
+                rate: Bar::AtLeast(1_440_000.0),
+                cpu: Bar::AtMost(0.63),
+                rss: Bar::None,
+                disk: Some(Bar::AtMost(2.0)),
+            };
+            // The point of the creation is overwritten by the last round, so it does not count.
+            ingest::run(&plan, server, &mut load, 0, report)?;
+        }
+        if self.wants("render") && kind.answers_queries() {
+            render::run(server, report)?;
+        }
+        Ok(())
+    }
+
+    /// A million metrics: creation, memory, find, restart.
+    fn large(&self, kind: &dyn Kind, report: &mut Report) -> Result<()> {
+        if !["create", "ingest", "find", "restart"].iter().any(|phase| self.wants(phase)) {
+            return Ok(());
+        }
+        let server = &mut Running::start(kind, &self.scratch)?;
+        let (metrics, rounds) = if self.quick { (100_000, 4) } else { (1_000_000, 20) };
+        let mut load = Load::servers(metrics, 8);
+        create::run("1 M", Bar::AtLeast(150_000.0), server, &mut load, report)?;
+        if self.wants("ingest") {
+            let plan = ingest::Ingest {
+                size: "1 M",
+                rounds,
+                rate: Bar::AtLeast(1_000_000.0),
+                cpu: Bar::None,
+                rss: Bar::AtMost(700.0),
+                disk: None,
+            };
+            ingest::run(&plan, server, &mut load, 0, report)?;
+        }
+        if self.wants("find") && kind.answers_queries() {
+            server.flush()?;
+            find::run("1 M", !self.quick, server, report)?;
+        }
+        if self.wants("restart") {
+            restart::run("1 M", Bar::AtMost(2.0), server, &mut load, report)?;
+        }
+        Ok(())
+    }
+}
+
+/// Sends 20 million lines to a listener in this process that reads and forgets.
+fn sink() -> Result<()> {
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let target = listener.local_addr()?;
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            std::thread::spawn(move || {
+                let mut buffer = vec![0; 1 << 20];
+                while stream.read(&mut buffer).is_ok_and(|n| n > 0) {}
+            });
+        }
+    });
+    let mut load = Load::servers(100_000, 8);
+    let page = memory_speed(&mut load)?;
+    let sent = load.send(target, &minutes_until_now(100))?;
+    println!(
+        "lines made: {page:.1} M/s on one core\nsent and thrown away: {} (the reader included)",
+        speed(&sent)
+    );
+    Ok(())
+}
+
+fn memory_speed(load: &mut Load) -> Result<f64> {
+    let began = std::time::Instant::now();
+    let lines = load.make(&minutes_until_now(50));
+    Ok(lines as f64 / began.elapsed().as_secs_f64() / 1e6)
+}
+
+fn speed(sent: &send::Sent) -> String {
+    let millions = sent.points as f64 / 1e6;
+    format!(
+        "{millions:.1} M lines in {:.2} s: {:.2} M/s, {:.3} CPU s per million",
+        sent.seconds,
+        millions / sent.seconds,
+        sent.own_cpu / millions
+    )
+}
+
+fn machine() -> String {
+    let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model =
+        info.lines().find(|line| line.starts_with("model name")).and_then(|line| line.split(": ").nth(1));
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    format!("{} cores of {}", cores, model.unwrap_or("an unknown processor"))
+}
+
+fn date() -> String {
+    jiff::Zoned::now().date().to_string()
+}

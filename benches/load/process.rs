@@ -1,0 +1,107 @@
+//! The server under load, seen from outside: start and kill it, its CPU time, memory and bytes on disk.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail};
+
+/// `/proc` counts CPU time in these on every Linux that Rust runs on.
+const TICKS_PER_SECOND: f64 = 100.0;
+
+/// A child that is killed when dropped.
+#[derive(Debug)]
+pub(crate) struct Process {
+    child: Child,
+}
+
+impl Process {
+    /// Starts `command` with its output in `log`.
+    pub(crate) fn start(command: &mut Command, log: &Path) -> Result<Self> {
+        let out =
+            fs::File::options().create(true).append(true).open(log).context("open the log of the server")?;
+        let err = out.try_clone()?;
+        let child = command
+            .stdin(Stdio::null())
+            .stdout(out)
+            .stderr(err)
+            .spawn()
+            .with_context(|| format!("start {}", command.get_program().display()))?;
+        Ok(Self { child })
+    }
+
+    /// CPU seconds used so far, user and system.
+    pub(crate) fn cpu_seconds(&self) -> Result<f64> {
+        cpu_seconds(&format!("/proc/{}/stat", self.child.id()))
+    }
+
+    /// Resident megabytes: now, and at most so far.
+    pub(crate) fn rss_mb(&self) -> Result<(f64, f64)> {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
+        let field = |name: &str| -> Option<f64> {
+            let line = status.lines().find(|line| line.starts_with(name))?;
+            line.split_whitespace().nth(1)?.parse().ok().map(|kib: f64| kib * 1024.0 / 1e6)
+        };
+        field("VmRSS:").zip(field("VmHWM:")).context("no memory figures in /proc: is the server still alive?")
+    }
+
+    /// Waits until the process is idle: less than a tenth of a core over a second. Gives the moment idleness began.
+    pub(crate) fn wait_idle(&self, limit: Duration) -> Result<Instant> {
+        let give_up = Instant::now() + limit;
+        let (mut since, mut busy) = (Instant::now(), self.cpu_seconds()?);
+        while since.elapsed() < Duration::from_secs(1) {
+            std::thread::sleep(Duration::from_millis(50));
+            let cpu = self.cpu_seconds()?;
+            if cpu - busy > 0.1 {
+                (since, busy) = (Instant::now(), cpu);
+            }
+            if Instant::now() > give_up {
+                bail!("the server is still busy after {limit:?}");
+            }
+        }
+        Ok(since)
+    }
+
+    /// Kills it the hard way and waits for its end.
+    pub(crate) fn kill(&mut self) {
+        // Both fail only if it is gone already, which is what we want.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// CPU seconds this process has used.
+pub(crate) fn own_cpu_seconds() -> Result<f64> {
+    cpu_seconds("/proc/self/stat")
+}
+
+/// Bytes the directory takes on disk, as `du` counts.
+pub(crate) fn disk_bytes(directory: &Path) -> u64 {
+    let Ok(entries) = fs::read_dir(directory) else { return 0 };
+    entries
+        .flatten()
+        .map(|entry| match entry.metadata() {
+            Ok(meta) if meta.is_dir() => disk_bytes(&entry.path()),
+            Ok(meta) => meta.blocks() * 512,
+            Err(_) => 0,
+        })
+        .sum()
+}
+
+fn cpu_seconds(stat: &str) -> Result<f64> {
+    let text =
+        fs::read_to_string(stat).with_context(|| format!("read {stat}: is the server still alive?"))?;
+    // The second field is the program's name in brackets and may hold blanks; the numbers begin after it.
+    let numbers = text.rsplit_once(')').map_or("", |(_, rest)| rest);
+    let field = |n: usize| numbers.split_whitespace().nth(n).and_then(|field| field.parse::<f64>().ok());
+    let ticks = field(11).zip(field(12)).map(|(user, system)| user + system);
+    Ok(ticks.context("unexpected format of /proc stat")? / TICKS_PER_SECOND)
+}

@@ -1,0 +1,158 @@
+//! What comes out: one table for people, one JSON file for scripts.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+
+/// Which way is better.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Bar {
+    /// A figure that nobody set a bar for.
+    None,
+    /// At least this.
+    AtLeast(f64),
+    /// At most this.
+    AtMost(f64),
+}
+
+impl Bar {
+    fn text(self) -> String {
+        match self {
+            Bar::None => String::new(),
+            Bar::AtLeast(bar) => format!("≥ {}", figure(bar)),
+            Bar::AtMost(bar) => format!("≤ {}", figure(bar)),
+        }
+    }
+
+    fn is_met(self, value: f64) -> Option<bool> {
+        match self {
+            Bar::None => None,
+            Bar::AtLeast(bar) => Some(value >= bar),
+            Bar::AtMost(bar) => Some(value <= bar),
+        }
+    }
+}
+
+/// One line of the table: a figure of each server.
+#[derive(Debug)]
+struct Row {
+    what: String,
+    unit: &'static str,
+    bar: Bar,
+    values: BTreeMap<&'static str, (f64, String)>,
+}
+
+/// All figures of a run.
+#[derive(Debug, Default)]
+pub(crate) struct Report {
+    rows: Vec<Row>,
+    servers: Vec<&'static str>,
+}
+
+impl Report {
+    /// Records a figure of `server`; `note` says what a bare figure would hide (hits found, points in the log).
+    pub(crate) fn add(
+        &mut self,
+        server: &'static str,
+        what: &str,
+        unit: &'static str,
+        bar: Bar,
+        value: f64,
+        note: String,
+    ) {
+        if !self.servers.contains(&server) {
+            self.servers.push(server);
+        }
+        let at = self.rows.iter().position(|row| row.what == what).unwrap_or_else(|| {
+            self.rows.push(Row { what: what.to_owned(), unit, bar, values: BTreeMap::new() });
+            self.rows.len() - 1
+        });
+        eprintln!(
+            "  {what}: {} {unit}{}",
+            figure(value),
+            if note.is_empty() { note.clone() } else { format!(" ({note})") }
+        );
+        self.rows[at].values.insert(server, (value, note));
+    }
+
+    /// The table in Markdown, peers with the ratio of theirs to ours behind each figure.
+    pub(crate) fn table(&self) -> String {
+        let mut out = String::from("| what | unit | bar |");
+        self.servers.iter().for_each(|server| {
+            let _ = write!(out, " {server} |");
+        });
+        out.push_str("\n|---|---|---|");
+        self.servers.iter().for_each(|_| out.push_str("---|"));
+        for row in &self.rows {
+            let _ = write!(out, "\n| {} | {} | {} |", row.what, row.unit, row.bar.text());
+            for server in &self.servers {
+                let _ = write!(out, " {} |", self.cell(row, server));
+            }
+        }
+        out.push('\n');
+        out
+    }
+
+    fn cell(&self, row: &Row, server: &str) -> String {
+        let Some((value, note)) = row.values.get(server) else { return "–".to_owned() };
+        let mut cell = figure(*value);
+        if server == "Plumbago" {
+            match row.bar.is_met(*value) {
+                Some(true) => cell.push_str(" ✓"),
+                Some(false) => cell.push_str(" ✗"),
+                None => {}
+            }
+        } else if let Some((ours, _)) = row.values.get("Plumbago").filter(|(ours, _)| *ours > 0.0) {
+            let _ = write!(cell, " ({:.2}×)", value / ours);
+        }
+        if !note.is_empty() {
+            let _ = write!(cell, " [{note}]");
+        }
+        cell
+    }
+
+    /// The same for scripts.
+    pub(crate) fn json(&self, machine: &str, date: &str) -> Value {
+        let rows: Vec<Value> = self
+            .rows
+            .iter()
+            .map(|row| {
+                let values: serde_json::Map<String, Value> = row
+                    .values
+                    .iter()
+                    .map(|(server, (value, note))| ((*server).to_owned(), json!({"value": value, "note": note})))
+                    .collect();
+                let met = row.values.get("Plumbago").and_then(|(value, _)| row.bar.is_met(*value));
+                json!({"what": row.what, "unit": row.unit, "bar": row.bar.text(), "met": met, "values": values})
+            })
+            .collect();
+        json!({"machine": machine, "date": date, "rows": rows})
+    }
+
+    /// Bars that our figures miss.
+    pub(crate) fn missed(&self) -> usize {
+        let missed =
+            |row: &&Row| row.values.get("Plumbago").is_some_and(|(v, _)| row.bar.is_met(*v) == Some(false));
+        self.rows.iter().filter(missed).count()
+    }
+}
+
+/// Three digits that count, with thousands apart.
+fn figure(value: f64) -> String {
+    if value < 10.0 {
+        return format!("{value:.2}");
+    }
+    if value < 100.0 {
+        return format!("{value:.1}");
+    }
+    let digits = format!("{value:.0}");
+    let mut out = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}

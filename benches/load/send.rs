@@ -1,0 +1,118 @@
+//! The sender: one thread and one TCP connection per page, all started at once.
+
+use std::convert::Infallible;
+use std::io::Write;
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::sync::Barrier;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result};
+
+use super::process::own_cpu_seconds;
+use super::workload::{PER_HOST, Page};
+
+/// The pages of one load, kept between phases so that counters go on growing.
+#[derive(Debug)]
+pub(crate) struct Load {
+    pages: Vec<Page>,
+}
+
+/// What sending cost.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sent {
+    /// Lines written.
+    pub(crate) points: u64,
+    /// From the first byte until the last socket took its last byte.
+    pub(crate) seconds: f64,
+    /// CPU seconds the generator used meanwhile.
+    pub(crate) own_cpu: f64,
+    /// When the first byte left.
+    pub(crate) began: Instant,
+}
+
+impl Load {
+    /// `metrics` metrics spread over `connections`, whole hosts each.
+    pub(crate) fn servers(metrics: usize, connections: usize) -> Self {
+        let hosts = metrics.div_ceil(PER_HOST);
+        let edge = |c: usize| (hosts * c / connections * PER_HOST).min(metrics);
+        let pages = (0..connections).map(|c| Page::servers(edge(c)..edge(c + 1), c as u64 + 1)).collect();
+        Self { pages }
+    }
+
+    /// Gauges with the given names, over one connection.
+    pub(crate) fn gauges(names: impl Iterator<Item = String>) -> Self {
+        Self { pages: vec![Page::gauges(names, 99)] }
+    }
+
+    /// Lines of one round.
+    pub(crate) fn metrics(&self) -> u64 {
+        self.pages.iter().map(|page| page.len() as u64).sum()
+    }
+
+    /// Makes the lines and throws them away, on this thread. Gives how many.
+    pub(crate) fn make(&mut self, stamps: &[u64]) -> u64 {
+        let mut bytes = 0;
+        for page in &mut self.pages {
+            for &stamp in stamps {
+                let Ok(()) = page.round::<Infallible>(stamp, |piece| {
+                    bytes += piece.len();
+                    Ok(())
+                });
+            }
+        }
+        std::hint::black_box(bytes);
+        self.metrics() * stamps.len() as u64
+    }
+
+    /// Sends `stamps.len()` rounds to `target` as fast as it takes them.
+    pub(crate) fn send(&mut self, target: SocketAddr, stamps: &[u64]) -> Result<Sent> {
+        let points = self.metrics() * stamps.len() as u64;
+        let start = Barrier::new(self.pages.len() + 1);
+        let cpu = own_cpu_seconds()?;
+        let mut began = Instant::now();
+        std::thread::scope(|scope| -> Result<()> {
+            let workers: Vec<_> = self
+                .pages
+                .iter_mut()
+                .map(|page| {
+                    let start = &start;
+                    scope.spawn(move || {
+                        let connected = connect(target);
+                        start.wait();
+                        send_page(page, connected?, stamps)
+                    })
+                })
+                .collect();
+            start.wait();
+            began = Instant::now();
+            workers.into_iter().try_for_each(|worker| worker.join().expect("a sender never panics"))
+        })?;
+        let seconds = began.elapsed().as_secs_f64();
+        Ok(Sent { points, seconds, own_cpu: own_cpu_seconds()? - cpu, began })
+    }
+}
+
+/// `rounds` stamps a minute apart, the last one just passed.
+pub(crate) fn minutes_until_now(rounds: usize) -> Vec<u64> {
+    let last = now() / 60 * 60;
+    (0..rounds as u64).rev().map(|back| last - back * 60).collect()
+}
+
+/// Seconds since the epoch.
+pub(crate) fn now() -> u64 {
+    std::time::SystemTime::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_secs())
+}
+
+fn connect(target: SocketAddr) -> Result<TcpStream> {
+    let stream = TcpStream::connect_timeout(&target, Duration::from_secs(5))
+        .with_context(|| format!("connect to {target}"))?;
+    stream.set_nodelay(true)?;
+    Ok(stream)
+}
+
+fn send_page(page: &mut Page, mut stream: TcpStream, stamps: &[u64]) -> Result<()> {
+    for &stamp in stamps {
+        page.round(stamp, |bytes| stream.write_all(bytes)).context("send lines")?;
+    }
+    stream.shutdown(Shutdown::Write).context("close the sending side")
+}

@@ -1,0 +1,56 @@
+//! Plumbago itself, as a person starts it, with the retention that all servers get.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Result, bail};
+
+use super::{Kind, Ports, Running};
+use crate::process::Process;
+
+const COUNTERS: &str = "/internal/metrics";
+
+/// Our own binary.
+#[derive(Debug)]
+pub(crate) struct Plumbago {
+    /// Release build.
+    pub(crate) binary: PathBuf,
+}
+
+impl Kind for Plumbago {
+    fn label(&self) -> &'static str {
+        "Plumbago"
+    }
+
+    fn start(&self, directory: &Path, ports: &Ports) -> Result<Vec<Process>> {
+        let mut command = Command::new(&self.binary);
+        command.arg("serve");
+        for (key, value) in [
+            ("listen.http", ports.http.to_string()),
+            ("listen.carbon", ports.carbon.to_string()),
+            ("listen.pickle", ports.spare[0].to_string()),
+            ("store.path", directory.join("data").display().to_string()),
+            ("retention.default", crate::RETENTION.to_owned()),
+        ] {
+            command.arg("--set").arg(format!("{key}={value}"));
+        }
+        Ok(vec![Process::start(command.current_dir(directory), &directory.join("server.log"))?])
+    }
+
+    fn ready_path(&self) -> &'static str {
+        "/health/ready"
+    }
+
+    fn stored(&self, server: &mut Running) -> Result<Option<u64>> {
+        server.counter(COUNTERS, "plumbago_points_stored_total ").map(Some)
+    }
+
+    fn flush(&self, server: &mut Running) -> Result<()> {
+        // Without settle=1 the points may stay in the log, which is durable too but not as they will stay.
+        let (status, _) = server.control()?.request("POST", "/internal/flush?settle=1")?;
+        if status != 200 {
+            bail!("flush answered {status}");
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,52 @@
+//! VictoriaMetrics, single node, through its Graphite port and its Graphite query API.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::Result;
+
+use super::{Kind, PATIENCE, Ports, Running};
+use crate::process::Process;
+
+/// The `victoria-metrics` binary.
+#[derive(Debug)]
+pub(crate) struct VictoriaMetrics {
+    /// From the environment.
+    pub(crate) binary: PathBuf,
+}
+
+impl Kind for VictoriaMetrics {
+    fn label(&self) -> &'static str {
+        "VictoriaMetrics"
+    }
+
+    fn start(&self, directory: &Path, ports: &Ports) -> Result<Vec<Process>> {
+        let mut command = Command::new(&self.binary);
+        command
+            .arg(format!("-storageDataPath={}", self.data(directory).display()))
+            .arg(format!("-httpListenAddr={}", ports.http))
+            .arg(format!("-graphiteListenAddr={}", ports.carbon))
+            .arg("-retentionPeriod=2y")
+            // Otherwise the newest half minute is left out of answers, and it would not see what was just sent.
+            .arg("-search.latencyOffset=1s")
+            .arg("-search.maxGraphiteSeries=1000000")
+            .arg("-search.maxGraphitePathExpressionLen=4096");
+        Ok(vec![Process::start(command.current_dir(directory), &directory.join("server.log"))?])
+    }
+
+    fn ready_path(&self) -> &'static str {
+        "/health"
+    }
+
+    fn stored(&self, server: &mut Running) -> Result<Option<u64>> {
+        server.counter("/metrics", "vm_rows_inserted_total{type=\"graphite\"}").map(Some)
+    }
+
+    fn flush(&self, server: &mut Running) -> Result<()> {
+        server.control()?.get("/internal/force_flush")?;
+        // Merges go on by themselves; the disk figure is taken when they are through.
+        std::thread::sleep(Duration::from_secs(5));
+        server.process()?.wait_idle(PATIENCE).map(drop)
+    }
+}

@@ -1,0 +1,166 @@
+//! The fuzz targets, for a few seconds each, without a fuzzer.
+//!
+//! `cargo fuzz` needs a nightly compiler and knows which inputs reach new code. This does not: it runs the very same
+//! targets in `fuzz/fuzz_targets` over their seeds and over blind mutations of them, so that a target that no longer holds is seen by
+//! every `cargo test`. `scripts/test --fuzz` runs the real thing.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where and stop")]
+#![allow(
+    unused_attributes,
+    reason = "each target begins with #![no_main], which means something only to cargo fuzz"
+)]
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+// What a target calls `libfuzzer_sys` is this file.
+extern crate self as libfuzzer_sys;
+
+/// Declares the targets and a test for each.
+macro_rules! targets {
+    ($($name:ident at $path:literal)*) => {
+        $(#[path = $path] mod $name;)*
+
+        /// Every target that is run here.
+        const NAMES: &[&str] = &[$(stringify!($name)),*];
+
+        $(
+            #[test]
+            fn $name() {
+                hold(stringify!($name), $name::run);
+            }
+        )*
+    };
+}
+
+targets! {
+    block at "../fuzz/fuzz_targets/block.rs"
+    chunk at "../fuzz/fuzz_targets/chunk.rs"
+    glob at "../fuzz/fuzz_targets/glob.rs"
+}
+
+// Behind the targets, so that they find it by the path they name and not by standing in scope.
+/// Makes a function of a target instead of an entry point.
+macro_rules! fuzz_target {
+    (|$data:ident: &[u8]| $body:block) => {
+        pub(crate) fn run($data: &[u8]) {
+            $body
+        }
+    };
+    (|$data:ident: &str| $body:block) => {
+        pub(crate) fn run(data: &[u8]) {
+            if let Ok($data) = std::str::from_utf8(data) {
+                $body
+            }
+        }
+    };
+}
+pub(crate) use fuzz_target;
+
+/// How long each target is run.
+const SECONDS: Duration = Duration::from_secs(2);
+
+/// Longest input.
+const MAX_BYTES: usize = 4096;
+
+/// Texts that mean something to one target or another.
+const WORDS: &[&str] = &[
+    "a.b.c 1 1700000000\n",
+    "disk;rack=a1;dc=b 2.5e3 -1\r\n",
+    "servers.*.host1[0-9].{cpu,mem}.load?",
+    "**.{a,{b,c}}",
+    "aliasByNode(movingAverage(a.{b,c}.*, '5min'), 1, -1)",
+    "sumSeries(a.b,  \"x\", 1e3, true, None)|alias('z')",
+    "-1h+5min",
+    "now-3d_2026-01-31 23:59",
+    "\u{80}\u{2}](X\u{3}\0\0\0a.bJ\0\0\0\0G\0\0\0\0\0\0\0\0\u{86}\u{86}e.",
+    "(lp0\n(S'a.b'\np1\n(I1\nF2.5\ntp2\ntp3\na.",
+    "1s:1h,10s:1d",
+    "nan inf -inf 1_000 1e999 0x10",
+];
+
+/// Runs a target over seeds and mutations of them. A panic in the target is the failure.
+fn hold(name: &str, target: fn(&[u8])) {
+    let seeds = seeds(name);
+    seeds.iter().for_each(|seed| target(seed));
+    let mut random = Random(std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap().as_nanos() as u64 | 1);
+    let (began, mut runs) = (Instant::now(), 0);
+    while began.elapsed() < SECONDS {
+        let input = mutated(&seeds, &mut random);
+        // Shown only if the target fails: without it nobody could find the input again.
+        let shown = Shown { name, input: &input };
+        target(&input);
+        std::mem::forget(shown);
+        runs += 1;
+    }
+    println!("{name}: {runs} inputs");
+}
+
+/// Says which input it was when the target panics.
+struct Shown<'a> {
+    name: &'a str,
+    input: &'a [u8],
+}
+
+impl Drop for Shown<'_> {
+    fn drop(&mut self) {
+        eprintln!("{} fails for \"{}\"", self.name, self.input.escape_ascii());
+    }
+}
+
+/// The seeds of a target, and the words that all of them get.
+fn seeds(name: &str) -> Vec<Vec<u8>> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/seeds").join(name);
+    let files =
+        fs::read_dir(directory).into_iter().flatten().map(|entry| fs::read(entry.unwrap().path()).unwrap());
+    files.chain(WORDS.iter().map(|word| word.as_bytes().to_vec())).collect()
+}
+
+struct Random(u64);
+
+impl Random {
+    /// A number below `bound`, which must not be 0.
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) as usize % bound
+    }
+}
+
+fn mutated(seeds: &[Vec<u8>], random: &mut Random) -> Vec<u8> {
+    let mut input = seeds[random.below(seeds.len())].clone();
+    for _ in 0..=random.below(6) {
+        let at = random.below(input.len() + 1);
+        match random.below(6) {
+            0 if at < input.len() => input[at] ^= 1 << random.below(8),
+            1 if at < input.len() => {
+                input[at] = [0, 1, 0x7f, 0x80, 0xff, b'{', b'}', b'*', b'.', b'\n'][random.below(10)]
+            }
+            2 => input.truncate(at),
+            3 => input.insert(at, random.below(256) as u8),
+            4 => {
+                let other = &seeds[random.below(seeds.len())];
+                let from = random.below(other.len() + 1);
+                input.splice(at..at, other[from..].iter().copied());
+            }
+            _ => {
+                let piece = input[at..].to_vec();
+                input.extend_from_slice(&piece);
+            }
+        }
+    }
+    input.truncate(MAX_BYTES);
+    input
+}
+
+#[test]
+fn every_target_is_run() {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/fuzz_targets");
+    let files = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+    let mut names: Vec<String> =
+        files.map(|path| path.file_stem().unwrap().to_string_lossy().into_owned()).collect();
+    names.sort();
+    assert_eq!(names, NAMES);
+}

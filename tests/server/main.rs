@@ -1,0 +1,12 @@
+//! The real binary over real sockets: carbon protocols in, HTTP out.
+//!
+//! One test binary, a file per subject; each test starts a server of its own on free ports and an empty directory.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where and stop")]
+
+mod disk_full;
+mod harness;
+mod ingest;
+mod read;
+mod relay;
+mod restart;
