@@ -38,6 +38,10 @@ targets! {
     block at "../fuzz/fuzz_targets/block.rs"
     chunk at "../fuzz/fuzz_targets/chunk.rs"
     glob at "../fuzz/fuzz_targets/glob.rs"
+    name at "../fuzz/fuzz_targets/name.rs"
+    pickle at "../fuzz/fuzz_targets/pickle.rs"
+    plaintext at "../fuzz/fuzz_targets/plaintext.rs"
+    target at "../fuzz/fuzz_targets/target.rs"
 }
 
 // Behind the targets, so that they find it by the path they name and not by standing in scope.

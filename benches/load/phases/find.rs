@@ -20,9 +20,10 @@ const QUERIES: [(&str, Bar); 4] = [
 pub(crate) fn run(size: &str, barred: bool, server: &mut Running, report: &mut Report) -> Result<()> {
     let mut client = Client::connect(server.ports.http)?;
     for (query, bar) in QUERIES {
-        let path = format!("/metrics/find?format=treejson&query={}", escape(query));
+        let path = server.kind.find_path(&escape(query));
         let (latency, answer) = time_get(&mut client, &path)?;
-        let hits = serde_json::from_slice::<Value>(&answer)?.as_array().map_or(0, Vec::len);
+        let answer: Value = serde_json::from_slice(&answer)?;
+        let hits = answer.get("metrics").unwrap_or(&answer).as_array().map_or(0, Vec::len);
         let bar = if barred { bar } else { Bar::None };
         let note = format!("{hits} hits, p99 {:.2}", latency.p99);
         report.add(

@@ -33,6 +33,11 @@ pub(crate) trait Kind {
     /// Has everything in memory written to disk as it will stay there, as far as the server can be told to.
     fn flush(&self, server: &mut Running) -> Result<()>;
 
+    /// The path that finds `query`, escaped already, in a format that lists every hit.
+    fn find_path(&self, query: &str) -> String {
+        format!("/metrics/find?format=json&query={query}")
+    }
+
     /// Files that hold points, below the directory it was started on.
     fn data(&self, directory: &Path) -> PathBuf {
         directory.join("data")

@@ -35,6 +35,11 @@ impl Kind for VictoriaMetrics {
         Ok(vec![Process::start(command.current_dir(directory), &directory.join("server.log"))?])
     }
 
+    /// It has no `json`, and its `treejson` shows each last component once.
+    fn find_path(&self, query: &str) -> String {
+        format!("/metrics/find?format=completer&query={query}")
+    }
+
     fn ready_path(&self) -> &'static str {
         "/health"
     }
