@@ -43,12 +43,12 @@ fn write_line(out: &mut Vec<u8>, line: &Line<'_>, skip_nulls: bool) {
     let start = out.len();
     let mut stamp_text = itoa::Buffer::new();
     for (value, stamp) in line.points() {
+        // graphite-web pairs values with stamps up to the stated end, and drops what is left over.
+        if stamp > line.end {
+            break;
+        }
         if skip_nulls && value.is_nan() {
             continue;
-        }
-        // Without that choice graphite-web pairs values with stamps up to the stated end, and drops what is left over.
-        if !skip_nulls && stamp > line.end {
-            break;
         }
         out.push(b'[');
         push_value(out, value);
