@@ -59,7 +59,7 @@ pub fn pages() -> io::Result<Vec<(String, Vec<u8>)>> {
 fn page(command: clap::Command, chapters: &[(&str, &[&str])]) -> io::Result<(String, Vec<u8>)> {
     let examples = command.get_after_help().map(ToString::to_string).unwrap_or_default();
     let has_commands = command.has_subcommands();
-    let man = Man::new(command).manual("Plumbago");
+    let man = Man::new(command).source(concat!("plumbago ", env!("CARGO_PKG_VERSION"))).manual("Plumbago");
     let mut page = Vec::new();
     man.render_title(&mut page)?;
     man.render_name_section(&mut page)?;

@@ -1,12 +1,15 @@
 //! Configuration: TOML, environment, flags and carbon's own files become one [`Config`].
 //!
-//! | step | file                                                | what happens                                  |
-//! |------|-----------------------------------------------------|-----------------------------------------------|
-//! | 1    | [`keys`], [`raw`]                                   | the table of keys: type, default, help        |
-//! | 2    | [`sources`]                                         | which file, which variables, which flags      |
-//! | 3    | [`document`], [`settings`]                          | layers: each key gets a value and its origin  |
-//! | 4    | [`storage_schemas`], [`storage_aggregation`], [`inline_rule`] | rules, from carbon's files and from ours |
-//! | 5    | [`load`](mod@load), [`resolved`]                    | every value checked, ready for the program    |
+//! | step | file                                                       | what happens                                 |
+//! |------|------------------------------------------------------------|----------------------------------------------|
+//! | 1    | `raw`, `keys`, `kinds`                                     | the table of keys: type, default, help       |
+//! | 2    | `sources`                                                  | which file, which variables, which flags     |
+//! | 3    | `document`, `settings`                                     | layers: each key gets a value and its origin |
+//! | 4    | `inline_rule`, `storage_schemas`, `storage_aggregation`    | rules, from our file and from carbon's       |
+//! | 5    | `load`, `resolved`                                         | every value checked, ready for the program   |
+//! | 6    | `rules`, `matcher`                                         | which policy a name gets                     |
+//!
+//! `reference` makes the documentation from the same table.
 
 mod document;
 mod error;
@@ -15,6 +18,7 @@ mod inline_rule;
 mod keys;
 mod kinds;
 mod load;
+mod matcher;
 mod origin;
 mod pattern;
 mod raw;
@@ -30,6 +34,7 @@ mod suggest;
 pub use error::ConfigError;
 pub use keys::{KEYS, Key};
 pub use load::Loaded;
+pub use matcher::Matcher;
 pub use origin::Origin;
 #[cfg(test)]
 pub(crate) use reference::assert_current;

@@ -59,9 +59,10 @@ impl<'a> Translator<'a> {
     /// What follows a backslash.
     fn escape(&mut self, in_class: bool) -> Result<(), String> {
         match self.rest.next() {
-            Some('0') => return Err(unsupported("\\0", "an octal escape; write it as \\x00")),
+            // Inside a class, and after `\0`, digits are an octal number.
             Some(c) if c.is_ascii_digit() => {
-                return Err(unsupported(&format!("\\{c}"), "a backreference"));
+                let what = if c == '0' || in_class { "an octal escape" } else { "a backreference" };
+                return Err(unsupported(&format!("\\{c}"), what));
             }
             // Word boundaries in the regex crate, plain characters in Python.
             Some(c @ ('<' | '>')) => self.out.push(c),
@@ -231,6 +232,7 @@ mod tests {
             ("a*+b", "`*+`", "possessive"),
             ("a{2}+b", "`}+`", "possessive"),
             (r"\0", r"`\0`", "octal"),
+            (r"[\2]", r"`\2`", "octal"),
         ] {
             let text = error(pattern);
             assert!(text.contains(construct) && text.contains(what), "{pattern}: {text}");

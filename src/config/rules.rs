@@ -45,10 +45,17 @@ pub struct Matched<'a> {
 }
 
 impl Rules {
-    /// The policy for a canonical name.
+    /// The policy for a canonical name. For many names, make a [`super::Matcher`].
     pub fn policy_for(&self, name: &str) -> Matched<'_> {
-        let retention_rule = self.retention.iter().find(|r| r.pattern.is_match(name));
-        let aggregation_rule = self.aggregation.iter().find(|r| r.pattern.is_match(name));
+        let retention = self.retention.iter().position(|r| r.pattern.is_match(name));
+        let aggregation = self.aggregation.iter().position(|r| r.pattern.is_match(name));
+        self.policy_at(retention, aggregation)
+    }
+
+    /// The policy that these rules give; `None` means the default.
+    pub(super) fn policy_at(&self, retention: Option<usize>, aggregation: Option<usize>) -> Matched<'_> {
+        let retention_rule = retention.and_then(|at| self.retention.get(at));
+        let aggregation_rule = aggregation.and_then(|at| self.aggregation.get(at));
         let retention = retention_rule.map_or(&self.default_retention, |r| &r.gives).clone();
         let (aggregator, x_files_factor) = aggregation_rule.map_or(self.default_aggregation, |r| r.gives);
         Matched { policy: Policy { retention, aggregator, x_files_factor }, retention_rule, aggregation_rule }

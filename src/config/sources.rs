@@ -1,7 +1,7 @@
 //! Where configuration comes from: a file, environment variables and flags.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::keys::VARIABLE_PREFIX;
 use super::{ConfigError, Origin, Settings};
@@ -25,9 +25,8 @@ pub struct Sources {
 impl Sources {
     /// Those of this process: `--config`, else `PLUMBAGO_CONFIG`, else `plumbago.toml` in the working directory if it is there.
     pub fn of_process(config: Option<PathBuf>, flags: Vec<String>) -> Self {
-        let named = std::env::var_os(FILE_VARIABLE).filter(|name| !name.is_empty()).map(PathBuf::from);
-        let here = || Some(PathBuf::from(FILE_NAME)).filter(|path| path.exists());
-        Self { file: config.or(named).or_else(here), environment: std::env::vars_os().collect(), flags }
+        let file = choose_file(config, std::env::var_os(FILE_VARIABLE), Path::exists);
+        Self { file, environment: std::env::vars_os().collect(), flags }
     }
 
     /// Puts the environment over what is there.
@@ -58,5 +57,32 @@ impl Sources {
             settings.assign_text(key.trim(), value, &Origin::Flag)?;
         }
         Ok(())
+    }
+}
+
+/// An empty variable counts as none: shells cannot easily unset one for a single command.
+fn choose_file(
+    flag: Option<PathBuf>,
+    variable: Option<OsString>,
+    exists: impl Fn(&Path) -> bool,
+) -> Option<PathBuf> {
+    let named = variable.filter(|name| !name.is_empty()).map(PathBuf::from);
+    let here = || Some(PathBuf::from(FILE_NAME)).filter(|path| exists(path));
+    flag.or(named).or_else(here)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_is_the_flag_else_the_variable_else_the_one_that_is_there() {
+        let choose = |flag: Option<&str>, variable: Option<&str>, there: bool| {
+            choose_file(flag.map(PathBuf::from), variable.map(OsString::from), |_| there)
+        };
+        assert_eq!(choose(Some("a"), Some("b"), true), Some("a".into()));
+        assert_eq!(choose(None, Some("b"), true), Some("b".into()));
+        assert_eq!(choose(None, Some(""), true), Some(FILE_NAME.into()));
+        assert_eq!(choose(None, None, false), None);
     }
 }

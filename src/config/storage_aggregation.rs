@@ -79,7 +79,9 @@ aggregationMethod = last
 aggregationMethod = max
 ";
 
-    fn read_text(text: &str) -> (Result<Vec<Rule<(Aggregator, f64)>>, ConfigError>, Vec<String>) {
+    type Rules = Vec<Rule<(Aggregator, f64)>>;
+
+    fn read_text(text: &str) -> (Result<Rules, ConfigError>, Vec<String>) {
         let mut warnings = Vec::new();
         (read(&Arc::from(Path::new("storage-aggregation.conf")), text, &mut warnings), warnings)
     }

@@ -93,11 +93,11 @@ impl Ask {
         Ok(out)
     }
 
-    /// Thinning comes first: graphite-web leaves nulls in when both are asked for.
+    /// Thinning comes first, then nulls are left out of what it gives.
     fn write_json(&self, out: &mut Vec<u8>, series: &[Series]) -> Result<(), Failure> {
         let any_values = series.iter().any(|s| !s.values.is_empty());
         match self.max_points.filter(|_| any_values) {
-            Some(max) => json::write(out, &thin::thin(series, max)?, false),
+            Some(max) => json::write(out, &thin::thin(series, max)?, self.skip_nulls),
             None => json::write(out, &Line::all(series), self.skip_nulls),
         }
         Ok(())

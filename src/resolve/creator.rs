@@ -1,19 +1,20 @@
 //! What creating a metric takes: a fresh id, a policy by the rules, and leave to do so.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::config::{Ingest, Rules};
+use crate::config::{Ingest, Matcher};
 use crate::model::{MetricId, PolicyId, Reject};
 use crate::rollup::{Points, PointsError};
 
 /// Hands out ids; one creation at a time.
 pub(super) struct Creator {
-    rules: Arc<Rules>,
+    rules: Arc<Matcher>,
     next: MetricId,
-    /// Policies by the two rules that gave them, so that a name costs two pattern searches and no more.
-    policies: HashMap<(Option<usize>, Option<usize>), PolicyId>,
+    /// Policies and how far back they reach, by the two rules that give them: a name costs two searches and no more.
+    policies: HashMap<(Option<usize>, Option<usize>), (PolicyId, u64)>,
     bucket: Option<Bucket>,
 }
 
@@ -25,7 +26,7 @@ struct Bucket {
 }
 
 impl Creator {
-    pub(super) fn new(rules: Arc<Rules>, limits: &Ingest, next: MetricId) -> Self {
+    pub(super) fn new(rules: Arc<Matcher>, limits: &Ingest, next: MetricId) -> Self {
         let per_second = limits.max_creates_per_second as f64;
         let bucket =
             (per_second > 0.0).then(|| Bucket { per_second, tokens: per_second, refilled: Instant::now() });
@@ -45,19 +46,22 @@ impl Creator {
         self.bucket.as_mut().map_or(Ok(()), Bucket::take)
     }
 
-    pub(super) fn policy(&mut self, points: &Points, name: &str, now: u32) -> Result<PolicyId, PointsError> {
-        let matched = self.rules.policy_for(name);
-        let place = |at: Option<*const ()>| at.map(|p| p as usize);
-        let key = (
-            place(matched.retention_rule.map(|r| std::ptr::from_ref(r).cast())),
-            place(matched.aggregation_rule.map(|r| std::ptr::from_ref(r).cast())),
-        );
-        if let Some(&id) = self.policies.get(&key) {
-            return Ok(id);
-        }
-        let id = points.intern_policy(&matched.policy, now)?;
-        self.policies.insert(key, id);
-        Ok(id)
+    /// The policy of a new name. `None` when a point of that age would not be kept.
+    pub(super) fn policy(
+        &mut self,
+        points: &Points,
+        name: &str,
+        age_secs: u32,
+        now: u32,
+    ) -> Result<Option<PolicyId>, PointsError> {
+        let (id, span_secs) = match self.policies.entry(self.rules.places(name)) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(vacant) => {
+                let policy = self.rules.policy_for(name).policy;
+                *vacant.insert((points.intern_policy(&policy, now)?, policy.retention.span_secs()))
+            }
+        };
+        Ok((u64::from(age_secs) <= span_secs).then_some(id))
     }
 }
 
@@ -78,11 +82,12 @@ impl Bucket {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Rules;
 
     #[test]
     fn the_rate_limit_refuses_what_is_over_it() {
         let limits = Ingest { max_creates_per_second: 3, ..Ingest::default() };
-        let mut creator = Creator::new(Arc::default(), &limits, MetricId(0));
+        let mut creator = Creator::new(Arc::new(Matcher::new(Rules::default())), &limits, MetricId(0));
         let granted = (0..100).filter(|_| creator.take_token().is_ok()).count();
         assert!((3..100).contains(&granted), "{granted}");
         assert_eq!(creator.bucket.as_mut().unwrap().take(), Err(Reject::CreateRate));
@@ -90,7 +95,8 @@ mod tests {
 
     #[test]
     fn without_a_limit_every_creation_is_granted() {
-        let mut creator = Creator::new(Arc::default(), &Ingest::default(), MetricId(5));
+        let mut creator =
+            Creator::new(Arc::new(Matcher::new(Rules::default())), &Ingest::default(), MetricId(5));
         assert!((0..1000).all(|_| creator.take_token().is_ok()));
         assert_eq!((creator.next_id(), creator.next_id()), (MetricId(5), MetricId(6)));
     }

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use creator::Creator;
 use parking_lot::Mutex;
 
-use crate::config::{Ingest, Rules};
+use crate::config::{Ingest, Matcher};
 use crate::index::SharedIndex;
 use crate::model::{Batch, MetricId, Point, PolicyId, Reject, name};
 use crate::rollup::{Points, PointsError};
@@ -46,7 +46,7 @@ impl Resolver {
     pub fn new(
         index: Arc<SharedIndex>,
         points: Arc<Points>,
-        rules: Arc<Rules>,
+        rules: Arc<Matcher>,
         limits: Ingest,
         telemetry: Arc<Telemetry>,
         next: MetricId,
@@ -95,7 +95,8 @@ impl Resolver {
                 Err(error) => refused.push((Reject::from(&error), raw)),
             }
         }
-        let names: Vec<&str> = canonical.iter().map(|(_, name)| &**name).collect();
+        let age = |at: usize| now.saturating_sub(batch.entries[at].1.timestamp);
+        let names: Vec<(&str, u32)> = canonical.iter().map(|(at, name)| (&**name, age(*at))).collect();
         let resolved = self.find_or_create(&names, now)?;
         for ((at, _), found) in canonical.iter().zip(resolved) {
             match found {
@@ -106,27 +107,33 @@ impl Resolver {
         Ok(())
     }
 
-    /// For each canonical name its id, made if it is new, or why it is refused.
-    fn find_or_create(&self, names: &[&str], now: u32) -> Result<Vec<Result<MetricId, Reject>>, PointsError> {
+    /// For each canonical name and the age of its point its id, made if it is new, or why it is refused.
+    fn find_or_create(
+        &self,
+        names: &[(&str, u32)],
+        now: u32,
+    ) -> Result<Vec<Result<MetricId, Reject>>, PointsError> {
         let mut creator = self.creator.lock();
         let mut fresh: Vec<(MetricId, PolicyId, &str)> = Vec::new();
         let mut fresh_ids: HashMap<&str, MetricId> = HashMap::new();
         let mut resolved = Vec::with_capacity(names.len());
         {
             let index = self.index.read();
-            for &name in names {
+            for &(name, age) in names {
                 let known = index.lookup(name.as_bytes()).or_else(|| fresh_ids.get(name).copied());
                 resolved.push(match known {
                     Some(id) => Ok(id),
                     None => match self.may_create(&mut creator, index.len() + fresh.len()) {
                         Err(reason) => Err(reason),
-                        Ok(()) => {
-                            let policy = creator.policy(&self.points, name, now)?;
-                            let id = creator.next_id();
-                            fresh.push((id, policy, name));
-                            fresh_ids.insert(name, id);
-                            Ok(id)
-                        }
+                        Ok(()) => match creator.policy(&self.points, name, age, now)? {
+                            None => Err(Reject::TooOld),
+                            Some(policy) => {
+                                let id = creator.next_id();
+                                fresh.push((id, policy, name));
+                                fresh_ids.insert(name, id);
+                                Ok(id)
+                            }
+                        },
                     },
                 });
             }

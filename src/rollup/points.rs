@@ -294,6 +294,11 @@ impl Points {
         self.memory.lock().live.len() >= self.head_points
     }
 
+    /// Every metric's id is below this.
+    pub fn id_bound(&self) -> u32 {
+        self.memory.lock().live.id_bound()
+    }
+
     /// When a metric has data, and its policy.
     pub fn state(&self, id: MetricId) -> Option<(PolicyId, Span)> {
         self.memory.lock().live.state(id).map(|s| (s.policy, s.span))

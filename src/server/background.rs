@@ -88,11 +88,6 @@ fn sync_log(engine: &Engine, ending: &Ending) {
 }
 
 fn cut(engine: &Engine, ending: &Ending) {
-    match engine.apply_rules() {
-        Ok(0) => {}
-        Ok(metrics) => tracing::info!(metrics, "metrics were put under the policies of changed rules"),
-        Err(error) => tracing::error!(%error, "changed rules could not be applied to existing metrics"),
-    }
     let mut last_cut = Instant::now();
     let mut last_housekeeping = Instant::now();
     let mut not_before = Instant::now();
@@ -186,7 +181,9 @@ impl Engine {
 
     /// Writes everything to blocks and merges them, as a quiet server would in time.
     pub(super) fn settle(&self) -> Result<(), String> {
-        self.points.cut().map_err(|e| e.to_string())?;
+        if !self.cut() {
+            return Err("writing the points to blocks failed; the server's log says why".to_owned());
+        }
         self.store.points.tidy().map_err(|e| e.to_string())?;
         Ok(())
     }

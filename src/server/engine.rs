@@ -1,10 +1,12 @@
 //! The engine: an open store with its index, points and resolver. What the server and the commands both stand on.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::config::Config;
+use crate::config::{Config, Matcher};
 use crate::index::{Index, SharedIndex};
 use crate::log::{Log, Record};
 use crate::model::{Batch, MetricId, MetricRecord, PolicyId, Reject, Span};
@@ -18,6 +20,7 @@ use crate::telemetry::Telemetry;
 pub struct Engine {
     /// The configuration it was opened with.
     pub config: Config,
+    rules: Arc<Matcher>,
     /// The metrics.
     pub index: Arc<SharedIndex>,
     /// Their points.
@@ -58,16 +61,18 @@ impl Engine {
         let next = replay(&store, floor, &points, &mut index, next)?;
         telemetry.metrics.set(index.len() as u64);
         let index = Arc::new(SharedIndex::new(index));
+        let rules = Arc::new(Matcher::new(config.rules.clone()));
         let resolver = Resolver::new(
             Arc::clone(&index),
             Arc::clone(&points),
-            Arc::new(config.rules.clone()),
+            Arc::clone(&rules),
             config.ingest.clone(),
             Arc::clone(&telemetry),
             MetricId(next),
         );
         Ok(Self {
             config,
+            rules,
             index,
             points,
             resolver,
@@ -108,13 +113,19 @@ impl Engine {
         }
         let mut moved: Vec<(MetricId, PolicyId)> = Vec::new();
         let mut left: Vec<PolicyId> = Vec::new();
-        let mut records: Vec<(MetricId, String)> = Vec::new();
-        self.store.metrics.load(&mut |record| records.push((record.id, record.name)))?;
-        for (id, name) in records {
+        let mut by_rules: HashMap<(Option<usize>, Option<usize>), PolicyId> = HashMap::new();
+        for id in (0..self.points.id_bound()).map(MetricId) {
             let Some((old, _)) = self.points.state(id) else { continue };
-            let policy = self.config.rules.policy_for(&name).policy;
-            if self.points.policies().get(old).is_some_and(|p| *p != policy) {
-                moved.push((id, self.points.intern_policy(&policy, now)?));
+            let index = self.index.read();
+            let Some(name) = index.name(id) else { continue };
+            let new = match by_rules.entry(self.rules.places(name)) {
+                Entry::Occupied(known) => *known.get(),
+                Entry::Vacant(vacant) => {
+                    *vacant.insert(self.points.intern_policy(&self.rules.policy_for(name).policy, now)?)
+                }
+            };
+            if new != old {
+                moved.push((id, new));
                 left.push(old);
             }
         }

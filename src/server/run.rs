@@ -23,6 +23,10 @@ pub fn run(config: Config) -> Result<()> {
     let sockets = ingest.block_on(Sockets::bind(&config.listen, config.ingest.udp))?;
     let http_listener = queries.block_on(bind_tcp("http", config.listen.http))?;
     let engine = Arc::new(Engine::open(config)?);
+    let moved = engine.apply_rules().context("applying changed retention rules to existing metrics")?;
+    if moved > 0 {
+        tracing::info!(metrics = moved, "metrics were put under the policies of changed rules");
+    }
     let background = Background::start(&engine)?;
     announce(&engine, &sockets, http_listener.as_ref())?;
 

@@ -41,7 +41,7 @@ impl<const MIN_MILLIS: u64> TryFrom<Value> for Time<MIN_MILLIS> {
 impl<const MIN_MILLIS: u64> From<Time<MIN_MILLIS>> for Value {
     fn from(time: Time<MIN_MILLIS>) -> Value {
         let millis = u64::try_from(time.0.as_millis()).unwrap_or(u64::MAX);
-        if time.0.subsec_nanos() % 1_000_000 != 0 {
+        if !time.0.subsec_nanos().is_multiple_of(1_000_000) {
             return Value::Float(time.0.as_secs_f64());
         }
         Value::String(in_largest_unit(millis, &TIME_UNITS, "0s"))

@@ -43,12 +43,12 @@ fn write_line(out: &mut Vec<u8>, line: &Line<'_>, skip_nulls: bool) {
     let start = out.len();
     let mut stamp_text = itoa::Buffer::new();
     for (value, stamp) in line.points() {
+        // graphite-web pairs values with stamps up to the stated end, and drops what is left over.
+        if stamp > line.end {
+            break;
+        }
         if skip_nulls && value.is_nan() {
             continue;
-        }
-        // Without that choice graphite-web pairs values with stamps up to the stated end, and drops what is left over.
-        if !skip_nulls && stamp > line.end {
-            break;
         }
         out.push(b'[');
         push_value(out, value);
@@ -65,14 +65,19 @@ fn write_line(out: &mut Vec<u8>, line: &Line<'_>, skip_nulls: bool) {
 /// A value in the fewest digits: `null`, `1.0`, `1e-7`; infinities as numbers too large for a double, since JSON has no
 /// word for them.
 fn push_value(out: &mut Vec<u8>, value: f64) {
-    if value.is_nan() {
-        out.extend_from_slice(b"null");
-    } else if value.is_infinite() {
-        out.extend_from_slice(if value > 0.0 { b"1e9999" } else { b"-1e9999" });
-    } else {
-        // Faster than the printer behind Python's spelling, from which it differs in exponents only: `1e-7`, `1e-07`.
-        // Writing a number into memory has nothing to fail on.
+    let whole = value as i64;
+    // Counters and gauges are mostly whole numbers. Of these a double holds all below 2^53, far from the exponents.
+    if whole as f64 == value && whole != 0 && whole.unsigned_abs() < 1 << 53 {
+        out.extend_from_slice(itoa::Buffer::new().format(whole).as_bytes());
+        out.extend_from_slice(b".0");
+    } else if value.is_finite() {
+        // Faster than the printer behind Python's spelling, from which it differs in small numbers only: `1e-7` for
+        // `1e-07`. Writing a number into memory has nothing to fail on.
         let _ = serde_json::to_writer(out, &value);
+    } else if value.is_nan() {
+        out.extend_from_slice(b"null");
+    } else {
+        out.extend_from_slice(if value > 0.0 { b"1e9999" } else { b"-1e9999" });
     }
 }
 
@@ -148,6 +153,13 @@ mod tests {
         fn numbers_read_back(value in any::<f64>().prop_filter("finite", |v| v.is_finite())) {
             let back: f64 = value_text(value).parse().unwrap();
             prop_assert_eq!(back.to_bits(), value.to_bits());
+        }
+
+        #[test]
+        fn whole_numbers_take_the_short_way_to_the_same_text(
+            number in prop_oneof![-10_000_i64..10_000, -(1_i64 << 54)..1 << 54],
+        ) {
+            prop_assert_eq!(value_text(number as f64), crate::render::number::repr(number as f64));
         }
 
         #[test]
