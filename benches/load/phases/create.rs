@@ -25,7 +25,7 @@ pub(crate) fn run(
     report: &mut Report,
 ) -> Result<()> {
     let label = server.kind.label();
-    let probes = server.kind.answers_queries();
+    let probes = server.kind.reads_own_writes();
     if probes {
         probe(&server.ports, &AtomicBool::new(true))?;
     }

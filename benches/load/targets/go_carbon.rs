@@ -10,6 +10,10 @@ use anyhow::Result;
 use super::{Kind, PATIENCE, Ports, Running};
 use crate::process::Process;
 
+/// Whisper files are as large as their retention from the first point on: with that of the others a million metrics would
+/// take hundreds of gigabytes. This much is needed to answer the queries.
+const RETENTION: &str = "1m:25h";
+
 /// The `go-carbon` binary, and `carbonapi` if there is one.
 #[derive(Debug)]
 pub(crate) struct GoCarbon {
@@ -28,7 +32,7 @@ impl Kind for GoCarbon {
         let data = self.data(directory);
         fs::create_dir_all(&data)?;
         let schemas = directory.join("storage-schemas.conf");
-        fs::write(&schemas, format!("[default]\npattern = .*\nretentions = {}\n", crate::RETENTION))?;
+        fs::write(&schemas, format!("[default]\npattern = .*\nretentions = {}\n", RETENTION))?;
         let carbonserver = if self.carbonapi.is_some() { ports.spare[0] } else { ports.http };
         let config = directory.join("go-carbon.conf");
         fs::write(&config, storage_config(&data, &schemas, ports, carbonserver))?;

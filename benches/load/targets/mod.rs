@@ -33,6 +33,11 @@ pub(crate) trait Kind {
     /// Has everything in memory written to disk as it will stay there, as far as the server can be told to.
     fn flush(&self, server: &mut Running) -> Result<()>;
 
+    /// Is a point in answers as soon as it is stored? Peers show it seconds later, by design.
+    fn reads_own_writes(&self) -> bool {
+        false
+    }
+
     /// The path that finds `query`, escaped already, in a format that lists every hit.
     fn find_path(&self, query: &str) -> String {
         format!("/metrics/find?format=json&query={query}")

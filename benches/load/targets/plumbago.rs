@@ -41,6 +41,10 @@ impl Kind for Plumbago {
         "/health/ready"
     }
 
+    fn reads_own_writes(&self) -> bool {
+        true
+    }
+
     fn stored(&self, server: &mut Running) -> Result<Option<u64>> {
         server.counter(COUNTERS, "plumbago_points_stored_total ").map(Some)
     }

@@ -50,8 +50,9 @@ impl Kind for VictoriaMetrics {
 
     fn flush(&self, server: &mut Running) -> Result<()> {
         server.control()?.get("/internal/force_flush")?;
-        // Merges go on by themselves; the disk figure is taken when they are through.
-        std::thread::sleep(Duration::from_secs(5));
+        // That makes points visible; to the disk they go within five seconds, in two steps, and merges go on by
+        // themselves. The disk figure is taken when all of that is through.
+        std::thread::sleep(Duration::from_secs(15));
         server.process()?.wait_idle(PATIENCE).map(drop)
     }
 }
