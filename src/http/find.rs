@@ -1,6 +1,6 @@
 //! `/metrics/find` and `/metrics`: the nodes that match a pattern, in four formats.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use axum::extract::State;
@@ -166,18 +166,19 @@ impl<'a> TreeEntry<'a> {
 }
 
 /// One entry per name: branches, then leaves, each sorted; where both exist the branch stays.
-fn tree<'a>(mut hits: Vec<Hit<'a>>, base: &str, wildcards: bool) -> Vec<TreeEntry<'a>> {
-    hits.sort_by_key(|hit| hit.node.name());
-    let mut entries = Vec::with_capacity(hits.len() + 1);
+fn tree<'a>(hits: Vec<Hit<'a>>, base: &str, wildcards: bool) -> Vec<TreeEntry<'a>> {
+    // Thousands of hosts have the same few names below them: put together before they are sorted.
+    let mut by_name: HashMap<&str, bool, ahash::RandomState> = HashMap::default();
+    for hit in &hits {
+        by_name.entry(hit.node.name()).or_insert(hit.leaf);
+    }
+    let mut names: Vec<(bool, &str)> = by_name.into_iter().map(|(name, leaf)| (leaf, name)).collect();
+    names.sort_unstable();
+    let mut entries = Vec::with_capacity(names.len() + 1);
     if wildcards && hits.len() > 1 {
         entries.push(TreeEntry::new(base, "*", hits.iter().all(|hit| hit.leaf)));
     }
-    // Sorted by name, so equal names are neighbours.
-    hits.dedup_by_key(|hit| hit.node.name());
-    for leaf in [false, true] {
-        let some = hits.iter().filter(|hit| hit.leaf == leaf);
-        entries.extend(some.map(|hit| TreeEntry::new(base, hit.node.name(), leaf)));
-    }
+    entries.extend(names.into_iter().map(|(leaf, name)| TreeEntry::new(base, name, leaf)));
     entries
 }
 

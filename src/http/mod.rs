@@ -82,7 +82,8 @@ pub struct Node {
 impl Node {
     /// The last component of the path.
     pub fn name(&self) -> &str {
-        self.path.rsplit('.').next().unwrap_or(&self.path)
+        let begin = memchr::memrchr(b'.', self.path.as_bytes()).map_or(0, |dot| dot + 1);
+        self.path.get(begin..).unwrap_or(&self.path)
     }
 }
 

@@ -6,12 +6,14 @@
 //!
 //! The layout is in `docs/format/log.md`.
 
+mod dump;
 mod record;
 mod segment;
 mod writer;
 
+pub use dump::dump;
 pub use record::{Record, encode_deleted, encode_metrics, encode_points, encode_policies};
-pub use segment::{Damage, Replay, replay, replay_file, segments};
+pub use segment::{Damage, Replay, replay, segments};
 pub use writer::{Log, Syncer};
 
 /// Why the log failed.

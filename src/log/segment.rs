@@ -66,7 +66,7 @@ pub fn replay(dir: &Path, floor: u64, mut visit: impl FnMut(Record)) -> Result<R
 }
 
 /// Reads every record of one segment.
-pub fn replay_file(path: &Path, mut visit: impl FnMut(Record)) -> Result<Replay, LogError> {
+pub(super) fn replay_file(path: &Path, mut visit: impl FnMut(Record)) -> Result<Replay, LogError> {
     let mut result = Replay::default();
     replay_segment(path, &read(path)?, &mut visit, &mut result)?;
     Ok(result)

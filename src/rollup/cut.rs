@@ -9,6 +9,7 @@ use crate::model::{MetricId, MetricRecord, Point, Policy, PolicyId, SlotRange, S
 use crate::store::{Column, Cut, Mark, Position, StoreError};
 
 const HOUR: u32 = 3600;
+const MANY_CREATED: usize = 50_000;
 
 impl Points {
     /// Writes all points in memory to the store and lets the log forget them. Gives the number of points written.
@@ -58,8 +59,31 @@ impl Points {
         Ok(memory.frozen.clone())
     }
 
+    /// Tells the catalogue of new metrics between two cuts, should they be a great many: they need not wait in memory.
+    pub fn record_created(&self) -> Result<(), PointsError> {
+        let _one_at_a_time = self.cutting.lock();
+        if self.created.lock().len() >= MANY_CREATED {
+            self.record_names()?;
+        }
+        Ok(())
+    }
+
     /// Tells the catalogue of new policies, new metrics, and metrics with newer data.
     fn record_metrics(&self, frozen: &Frozen) -> Result<(), PointsError> {
+        self.record_names()?;
+        let spans = self.news(frozen);
+        self.catalogue().touch(&spans)?;
+        let mut recorded = self.recorded.lock();
+        for (id, span) in spans {
+            if let Some(recorded) = recorded.get_mut(id.index()) {
+                recorded.cover(span.first);
+                recorded.cover(span.last);
+            }
+        }
+        Ok(())
+    }
+
+    fn record_names(&self) -> Result<(), PointsError> {
         let policies = self.new_policies.lock().clone();
         self.catalogue().add_policies(&policies)?;
         self.new_policies.lock().drain(..policies.len());
@@ -69,15 +93,6 @@ impl Points {
         if let Err(error) = self.catalogue().create(&created) {
             self.created.lock().extend(created);
             return Err(error.into());
-        }
-        let spans = self.news(frozen);
-        self.catalogue().touch(&spans)?;
-        let mut recorded = self.recorded.lock();
-        for (id, span) in spans {
-            if let Some(recorded) = recorded.get_mut(id.index()) {
-                recorded.cover(span.first);
-                recorded.cover(span.last);
-            }
         }
         Ok(())
     }

@@ -100,6 +100,9 @@ fn cut(engine: &Engine, ending: &Ending) {
                 not_before = Instant::now() + Duration::from_secs(1);
             }
         }
+        if let Err(error) = engine.points.record_created() {
+            super::complain(&error);
+        }
         if last_housekeeping.elapsed() >= HOUSEKEEPING {
             last_housekeeping = Instant::now();
             engine.keep_house();

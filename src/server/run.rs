@@ -7,6 +7,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use tokio::net::{TcpListener, UdpSocket};
 use tokio::runtime::Runtime;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
 use super::background::Background;
@@ -28,6 +29,10 @@ pub fn run(config: Config) -> Result<()> {
         tracing::info!(metrics = moved, "metrics were put under the policies of changed rules");
     }
     let background = Background::start(&engine)?;
+    let signals = {
+        let _inside = queries.enter();
+        StopSignals::new()?
+    };
     announce(&engine, &sockets, http_listener.as_ref())?;
 
     let (stop, stopping) = watch::channel(false);
@@ -43,7 +48,7 @@ pub fn run(config: Config) -> Result<()> {
         let query = Arc::new(engine.config.query.clone());
         queries.spawn(http::serve(listener, backend, query, Arc::clone(&engine.telemetry), stopping))
     });
-    queries.block_on(stop_signal())?;
+    queries.block_on(signals.wait());
     eprintln!("stopping: reading what senders still have under way");
     stop.send_replace(true);
     ingest.block_on(async {
@@ -76,12 +81,22 @@ fn runtime(name: &str) -> Result<Runtime> {
     runtime.with_context(|| format!("starting the threads for {name}"))
 }
 
-async fn stop_signal() -> Result<()> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let mut terminate = signal(SignalKind::terminate())?;
-    tokio::select! {
-        _ = terminate.recv() => Ok(()),
-        pressed = tokio::signal::ctrl_c() => Ok(pressed?),
+/// Ctrl-C and SIGTERM. Made before anybody is told that the server runs: from then on a stop must drain.
+struct StopSignals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl StopSignals {
+    fn new() -> Result<Self> {
+        Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
+    }
+
+    async fn wait(mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use plumbago::http::{Backend, FindFailure, Node};
+use plumbago::http::{Backend, FindFailure, NameStream, Node};
 use plumbago::index::{FindLimits, Index};
 use plumbago::model::glob::Glob;
 use plumbago::model::{Cancel, MetricId};
@@ -78,14 +78,15 @@ impl Backend for Memory {
     }
 
     /// Without the tagged ones, which graphite-web keeps in a tree of their own.
-    fn names_after(&self, after: Option<&str>, limit: usize) -> Vec<String> {
-        let mut names: Vec<&str> = self.series.iter().map(|s| s.name.as_str()).collect();
-        names.retain(|name| !name.contains(';') && after.is_none_or(|after| *name > after));
+    fn names(&self) -> NameStream {
+        let mut names: Vec<String> = self.series.iter().map(|s| s.name.clone()).collect();
+        names.retain(|name| !name.contains(';'));
         names.sort_unstable();
-        names.into_iter().take(limit).map(str::to_owned).collect()
+        let mut names = names.into_iter();
+        Box::new(move |limit| names.by_ref().take(limit).collect())
     }
 
-    fn flush(&self) -> Result<(), String> {
+    fn flush(&self, _settle: bool) -> Result<(), String> {
         Ok(())
     }
 

@@ -1,35 +1,35 @@
 //! `fsck` and `dump`.
 
+use std::path::Path;
+
 use anyhow::{Result, bail};
 use serde_json::json;
 
 use super::super::{Dump, Output, to_stdout};
 use crate::config::Config;
-use crate::store::embedded::inspect;
+use crate::log;
+use crate::store::embedded::inspect::{self, DumpError, Report};
 
 /// Checks the data directory and changes nothing. Fails when something is damaged.
 pub(in crate::cli) fn fsck(config: &Config, output: Output) -> Result<()> {
-    let report = inspect::fsck(&config.store.path, |done, all| {
+    let mut report = inspect::fsck(&config.store.path, |done, all| {
         if all > 20 {
             eprint!("\rblock {done} of {all}{}", if done == all { "\n" } else { "" });
         }
     })?;
+    let log_records = check_log(&config.store.path.join("log"), &mut report);
     to_stdout(|out| {
+        let Report { metrics, blocks, bytes, problems, remarks, .. } = &report;
         if output == Output::Json {
             let fields = json!({
-                "metrics": report.metrics, "blocks": report.blocks, "bytes": report.bytes,
-                "log_records": report.log_records, "problems": report.problems, "remarks": report.remarks,
+                "metrics": metrics, "blocks": blocks, "bytes": bytes, "log_records": log_records,
+                "problems": problems, "remarks": remarks,
             });
             return Ok(writeln!(out, "{fields:#}")?);
         }
-        let (metrics, blocks) = (report.metrics, report.blocks);
-        writeln!(
-            out,
-            "{metrics} metrics, {blocks} blocks, {} bytes, {} log records",
-            report.bytes, report.log_records
-        )?;
-        report.problems.iter().try_for_each(|line| writeln!(out, "damaged: {line}"))?;
-        Ok(report.remarks.iter().try_for_each(|line| writeln!(out, "note: {line}"))?)
+        writeln!(out, "{metrics} metrics, {blocks} blocks, {bytes} bytes, {log_records} log records")?;
+        problems.iter().try_for_each(|line| writeln!(out, "damaged: {line}"))?;
+        Ok(remarks.iter().try_for_each(|line| writeln!(out, "note: {line}"))?)
     })?;
     if !report.problems.is_empty() {
         bail!("{} damaged places; what they held is lost, everything else is served", report.problems.len());
@@ -37,10 +37,34 @@ pub(in crate::cli) fn fsck(config: &Config, output: Output) -> Result<()> {
     Ok(())
 }
 
+/// Reads the log behind the last commit. Gives the number of its records.
+fn check_log(dir: &Path, report: &mut Report) -> u64 {
+    let floor = report.log_floor;
+    let last = log::segments(dir, floor).ok().and_then(|s| s.last().map(|(_, path)| path.clone()));
+    let found = match log::replay(dir, floor, |_| ()) {
+        Ok(found) => found,
+        Err(error) => {
+            report.problems.push(error.to_string());
+            return 0;
+        }
+    };
+    for damage in found.damage {
+        let line = format!("{} at byte {}: {}", damage.path.display(), damage.offset, damage.detail);
+        // The last segment ends torn after a crash; nothing in it was promised.
+        let torn_end = Some(&damage.path) == last.as_ref() && damage.detail.contains("torn");
+        if torn_end { report.remarks.push(line) } else { report.problems.push(line) }
+    }
+    found.records
+}
+
 /// Prints what is in a file.
 pub(in crate::cli) fn dump(_config: &Config, arguments: &Dump, _output: Output) -> Result<()> {
-    to_stdout(|out| match inspect::dump(&arguments.file, out) {
-        Err(inspect::DumpError::Output(error)) => Err(error.into()),
+    let file = &arguments.file;
+    if file.extension().is_some_and(|e| e == "log") {
+        return to_stdout(|out| Ok(log::dump(file, out)??));
+    }
+    to_stdout(|out| match inspect::dump(file, out) {
+        Err(DumpError::Output(error)) => Err(error.into()),
         other => Ok(other?),
     })
 }

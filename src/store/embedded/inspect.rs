@@ -8,7 +8,6 @@ use super::catalogue::Catalogue;
 use super::codec::{Chunk, Samples};
 use super::points::POINTS_DIR;
 use super::recovery::{DirLock, block_files};
-use crate::log::{self, Record};
 use crate::store::{MetricStore, StoreError};
 
 /// What a check found.
@@ -20,15 +19,15 @@ pub struct Report {
     pub blocks: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Records in the log behind the last commit.
-    pub log_records: u64,
+    /// The first log segment that holds points not in the blocks.
+    pub log_floor: u64,
     /// Everything that is wrong, one line each.
     pub problems: Vec<String>,
     /// What is odd but harmless, one line each.
     pub remarks: Vec<String>,
 }
 
-/// Reads everything in a data directory and changes nothing. `progress` is called with blocks done and blocks in all.
+/// Reads the catalogue and all blocks of a data directory and changes nothing; the log is checked apart. `progress` is called with blocks done and blocks in all.
 pub fn fsck(dir: &Path, mut progress: impl FnMut(u64, u64)) -> Result<Report, StoreError> {
     let _lock = DirLock::take_existing(dir)?;
     let mut report = Report::default();
@@ -49,7 +48,7 @@ pub fn fsck(dir: &Path, mut progress: impl FnMut(u64, u64)) -> Result<Report, St
             report.remarks.push(format!("{} is not listed in the catalogue", path.display()));
         }
     }
-    check_log(&dir.join("log"), position.log_floor, &mut report);
+    report.log_floor = position.log_floor;
     Ok(report)
 }
 
@@ -65,27 +64,10 @@ fn check_block(path: &Path, report: &mut Report) {
     }
 }
 
-fn check_log(dir: &Path, floor: u64, report: &mut Report) {
-    let last = log::segments(dir, floor).ok().and_then(|s| s.last().map(|(_, path)| path.clone()));
-    match log::replay(dir, floor, |_| ()) {
-        Ok(found) => {
-            report.log_records = found.records;
-            for damage in found.damage {
-                let line = format!("{} at byte {}: {}", damage.path.display(), damage.offset, damage.detail);
-                // The last segment ends torn after a crash; nothing in it was promised.
-                let torn_end = Some(&damage.path) == last.as_ref() && damage.detail.contains("torn");
-                if torn_end { report.remarks.push(line) } else { report.problems.push(line) }
-            }
-        }
-        Err(error) => report.problems.push(error.to_string()),
-    }
-}
-
-/// Prints what is in a block, a log segment or a catalogue, by the name of the file.
+/// Prints what is in a block or a catalogue, by the name of the file.
 pub fn dump(path: &Path, out: &mut dyn Write) -> Result<(), DumpError> {
     match path.extension().and_then(|e| e.to_str()) {
         Some("blk") => dump_block(path, out),
-        Some("log") => dump_log(path, out),
         Some("redb") => dump_catalogue(path, out),
         _ => Err(DumpError::Unknown { path: path.to_owned() }),
     }
@@ -151,41 +133,6 @@ fn dump_block(path: &Path, out: &mut dyn Write) -> Result<(), DumpError> {
                 None => writeln!(out)?,
             }
         }
-    }
-}
-
-fn dump_log(path: &Path, out: &mut dyn Write) -> Result<(), DumpError> {
-    let mut result = Ok(());
-    let damage = log::replay_file(path, |record| {
-        if result.is_ok() {
-            result = dump_record(record, out);
-        }
-    })
-    .map_err(unreadable)?;
-    result?;
-    for damage in damage.damage {
-        writeln!(out, "# byte {}: {}", damage.offset, damage.detail)?;
-    }
-    Ok(())
-}
-
-fn dump_record(record: Record, out: &mut dyn Write) -> io::Result<()> {
-    match record {
-        Record::Points { accepted, points } => {
-            writeln!(
-                out,
-                "# {} points accepted at {accepted}; columns: metric id, time, value",
-                points.len()
-            )?;
-            points.iter().try_for_each(|(id, p)| writeln!(out, "{} {} {}", id.0, p.timestamp, p.value))
-        }
-        Record::Metrics(metrics) => metrics
-            .iter()
-            .try_for_each(|(id, policy, name)| writeln!(out, "metric {} policy {} {name}", id.0, policy.0)),
-        Record::Policies(policies) => {
-            policies.iter().try_for_each(|(id, policy)| writeln!(out, "policy {} {policy}", id.0))
-        }
-        Record::Deleted(ids) => ids.iter().try_for_each(|id| writeln!(out, "deleted {}", id.0)),
     }
 }
 

@@ -1,0 +1,43 @@
+//! Showing what is in a segment, for a person in trouble.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use super::segment::replay_file;
+use super::{LogError, Record};
+
+/// Prints every record of one segment, and what could not be read as comments.
+pub fn dump(path: &Path, out: &mut dyn Write) -> Result<io::Result<()>, LogError> {
+    let mut written = Ok(());
+    let found = replay_file(path, |record| {
+        if written.is_ok() {
+            written = dump_record(record, out);
+        }
+    })?;
+    Ok(written.and_then(|()| {
+        found
+            .damage
+            .iter()
+            .try_for_each(|damage| writeln!(out, "# byte {}: {}", damage.offset, damage.detail))
+    }))
+}
+
+fn dump_record(record: Record, out: &mut dyn Write) -> io::Result<()> {
+    match record {
+        Record::Points { accepted, points } => {
+            writeln!(
+                out,
+                "# {} points accepted at {accepted}; columns: metric id, time, value",
+                points.len()
+            )?;
+            points.iter().try_for_each(|(id, p)| writeln!(out, "{} {} {}", id.0, p.timestamp, p.value))
+        }
+        Record::Metrics(metrics) => metrics
+            .iter()
+            .try_for_each(|(id, policy, name)| writeln!(out, "metric {} policy {} {name}", id.0, policy.0)),
+        Record::Policies(policies) => {
+            policies.iter().try_for_each(|(id, policy)| writeln!(out, "policy {} {policy}", id.0))
+        }
+        Record::Deleted(ids) => ids.iter().try_for_each(|id| writeln!(out, "deleted {}", id.0)),
+    }
+}
