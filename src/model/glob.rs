@@ -86,7 +86,16 @@ impl Glob {
         }
         let too_many = |_| GlobError::TooManyAlternatives(shorten(text));
         let mut branches = Vec::new();
+        let mut paths = Vec::new();
         for path in braces::expand_dotted(&braces::lex(text)).map_err(too_many)? {
+            // A globstar that only comes out of braces, as in `{**,x}`, needs a branch of its own.
+            if hides_globstar(&path).map_err(too_many)? {
+                paths.extend(braces::expand_all(&path).map_err(too_many)?);
+            } else {
+                paths.push(path);
+            }
+        }
+        for path in paths {
             let branch = Branch::parse(&path).map_err(too_many)?;
             if branch.components.len() > MAX_COMPONENTS {
                 return Err(GlobError::TooDeep(shorten(text)));
@@ -129,13 +138,27 @@ impl Glob {
     }
 }
 
+fn is_globstar(part: &[Sym]) -> bool {
+    part.len() == 2 && part.iter().all(|sym| sym.is('*'))
+}
+
+/// Does a component become `**` once its braces are expanded?
+fn hides_globstar(path: &[Sym]) -> Result<bool, braces::TooMany> {
+    for part in path.split(|sym| sym.is('.')).filter(|part| part.iter().any(|sym| sym.is('{'))) {
+        if part.iter().any(|sym| sym.is('*')) && braces::expand_all(part)?.iter().any(|p| is_globstar(p)) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 /// A branch is followed component by component with a set of the places in it that may come next, as bits: bit `i` is
 /// the component at `i`, and the bit after the last one means that the path so far matches.
 impl Branch {
     fn parse(path: &[Sym]) -> Result<Branch, braces::TooMany> {
         let mut components = Vec::new();
         for part in path.split(|sym| sym.is('.')).filter(|part| !part.is_empty()) {
-            let globstar = part.len() == 2 && part.iter().all(|sym| sym.is('*'));
+            let globstar = is_globstar(part);
             match components.last() {
                 Some(Component::Globstar) if globstar => {}
                 _ if globstar => components.push(Component::Globstar),
@@ -145,9 +168,9 @@ impl Branch {
         if let Some(Component::Globstar) = components.last() {
             components.push(Component::One(Matcher::Any));
         }
-        let is_globstar = |c: &Component| matches!(c, Component::Globstar);
+        let is_star = |c: &Component| matches!(c, Component::Globstar);
         let globstars = components.iter().take(64).enumerate();
-        let globstars = globstars.fold(0, |bits, (i, c)| bits | (u64::from(is_globstar(c)) << i));
+        let globstars = globstars.fold(0, |bits, (i, c)| bits | (u64::from(is_star(c)) << i));
         Ok(Branch { components, globstars })
     }
 

@@ -79,7 +79,7 @@ pub(crate) fn a_snapshot_stays_as_it_was(subject: impl Subject) {
     commit_raw(&subject, 1, &[(0, 1.0)]);
     let snapshot = subject.points().snapshot();
     for i in 0..8 {
-        commit_raw(&subject, 1, &[(0, 2.0), (10 * i, f64::from(i))]);
+        commit_raw(&subject, 1, &[(0, 2.0), (10 * (i + 1), f64::from(i))]);
     }
     subject.points().tidy().unwrap();
     subject.points().expire(raw(), 1_000_000).unwrap();
