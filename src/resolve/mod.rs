@@ -22,13 +22,16 @@ use crate::telemetry::Telemetry;
 /// The log keeps the length of a name in two bytes.
 const MAX_NAME_BYTES: usize = u16::MAX as usize;
 
+/// Names that were refused and why, one entry per point.
+pub type Refused<'a> = Vec<(Reject, &'a str)>;
+
 /// What became of the names of a batch.
 #[derive(Debug, Default)]
 pub struct Resolved<'a> {
     /// Points of known and new metrics, in the order of the batch.
     pub points: Vec<(MetricId, Point)>,
-    /// Names that were refused, one entry per point.
-    pub refused: Vec<(Reject, &'a str)>,
+    /// Names that were refused.
+    pub refused: Refused<'a>,
 }
 
 /// Finds and creates metrics for received names.
@@ -85,7 +88,7 @@ impl Resolver {
         batch: &Batch<'a>,
         now: u32,
         ids: &mut [Option<MetricId>],
-        refused: &mut Vec<(Reject, &'a str)>,
+        refused: &mut Refused<'a>,
     ) -> Result<(), PointsError> {
         let max_bytes = self.limits.max_name_bytes.min(MAX_NAME_BYTES);
         let mut canonical: Vec<(usize, Cow<'a, str>)> = Vec::new();

@@ -10,6 +10,8 @@ use crate::store::{Column, Cut, Mark, StoreError};
 
 /// Slots of a stage that are filled in together: fewer, larger chunks. Until then readers aggregate them.
 const FILL_SLOTS: u32 = 32;
+/// Slots filled in by one commit: after a long stop the finer stage is read in pieces that fit into memory.
+const PIECE_SLOTS: u32 = 512;
 /// A slot is left open this long after its end, so that most late points are in before it is written.
 const GRACE_SECS: u32 = 60;
 /// Metrics aggregated in one go.
@@ -77,6 +79,23 @@ impl Points {
     }
 
     fn fill_to(
+        &self,
+        id: PolicyId,
+        policy: &Arc<Policy>,
+        level: usize,
+        target: u32,
+    ) -> Result<(), PointsError> {
+        let piece = PIECE_SLOTS.saturating_mul(policy.retention.stages()[level].step_secs);
+        loop {
+            let begin = self.mark(id, level);
+            self.fill_piece(id, policy, level, target.min(begin.saturating_add(piece)))?;
+            if self.mark(id, level) >= target {
+                return Ok(());
+            }
+        }
+    }
+
+    fn fill_piece(
         &self,
         id: PolicyId,
         policy: &Arc<Policy>,

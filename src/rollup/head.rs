@@ -227,13 +227,11 @@ mod tests {
         let frozen = head.freeze(1, 2);
         head.push(MetricId(3), point(20, 3.0));
 
-        let seen = |walk: &dyn Fn(&mut dyn FnMut(Point))| {
-            let mut values = Vec::new();
-            walk(&mut |p| values.push(p.value));
-            values
-        };
-        assert_eq!(seen(&|v| frozen.walk(MetricId(3), v)), [2.0, 1.0]);
-        assert_eq!(seen(&|v| head.walk(MetricId(3), v)), [3.0]);
+        let mut old = Vec::new();
+        frozen.walk(MetricId(3), |p| old.push(p.value));
+        let mut new = Vec::new();
+        head.walk(MetricId(3), |p| new.push(p.value));
+        assert_eq!((old, new), (vec![2.0, 1.0], vec![3.0]));
         assert_eq!(frozen.metrics().collect::<Vec<_>>(), [MetricId(0), MetricId(3)]);
         assert_eq!(head.state(MetricId(3)).unwrap().span, Span { first: 5, last: 20 });
         assert!(head.state(MetricId(1)).is_none());

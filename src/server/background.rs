@@ -39,6 +39,9 @@ impl Ending {
     }
 }
 
+/// What a thread does until it is told to end.
+type Body = fn(&Engine, &Ending);
+
 /// The threads of one server.
 pub(super) struct Background {
     ending: Arc<Ending>,
@@ -48,7 +51,7 @@ pub(super) struct Background {
 impl Background {
     pub(super) fn start(engine: &Arc<Engine>) -> std::io::Result<Self> {
         let ending = Arc::new(Ending::default());
-        let bodies: [(&str, fn(&Engine, &Ending)); 4] =
+        let bodies: [(&str, Body); 4] =
             [("sync", sync_log), ("cut", cut), ("merge", merge), ("disk", watch_disk)];
         let mut threads = Vec::new();
         for (name, body) in bodies {
@@ -89,6 +92,8 @@ fn sync_log(engine: &Engine, ending: &Ending) {
 
 fn cut(engine: &Engine, ending: &Ending) {
     let mut last_cut = Instant::now();
+    // At once, so that what a long stop left to be filled in is not aggregated by every query.
+    engine.keep_house();
     let mut last_housekeeping = Instant::now();
     let mut not_before = Instant::now();
     while !ending.wait(CUTTER_TICK) {

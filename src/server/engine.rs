@@ -9,9 +9,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use crate::config::{Config, Matcher};
 use crate::index::{Index, SharedIndex};
 use crate::log::{Log, Record};
-use crate::model::{Batch, MetricId, MetricRecord, PolicyId, Reject, Span};
+use crate::model::{Batch, MetricId, MetricRecord, PolicyId, Span};
 use crate::receive::{Busy, Sampler, Sink};
-use crate::resolve::Resolver;
+use crate::resolve::{Refused, Resolver};
 use crate::rollup::{Appended, Points, PointsError};
 use crate::store::embedded::Embedded;
 use crate::telemetry::Telemetry;
@@ -201,11 +201,7 @@ fn replay(
 }
 
 impl Engine {
-    fn take<'a>(
-        &self,
-        batch: &Batch<'a>,
-        now: u32,
-    ) -> Result<(Appended, Vec<(Reject, &'a str)>), PointsError> {
+    fn take<'a>(&self, batch: &Batch<'a>, now: u32) -> Result<(Appended, Refused<'a>), PointsError> {
         let resolved = self.resolver.resolve(batch, now)?;
         let appended = self.points.append(&resolved.points, now)?;
         if self.config.store.sync_interval.is_zero() {
