@@ -228,7 +228,7 @@ fn libraries_stay_in_their_places() {
             let within = |place: &&str| {
                 path == **place || path == format!("{place}.rs") || path.starts_with(&format!("{place}/"))
             };
-            if named.is_match(&text) && !places.iter().any(|place| within(place)) {
+            if named.is_match(&text) && !places.iter().any(within) {
                 broken.push(format!("{path}: `{library}` belongs in {}", places.join(", ")));
             }
         }

@@ -1,6 +1,8 @@
 //! The points of metrics against a plain map: random writes, late points, cuts, fills, merges, crashes and restarts, and
 //! after each step every stage reads as the map says.
 
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -81,9 +83,9 @@ type Model = BTreeMap<(u32, u32), f64>;
 
 fn expected(model: &Model, metric: u32, policy: &Policy, level: usize, slot: u32) -> Option<f64> {
     let step = policy.retention.stages()[level].step_secs;
-    let points = model.range((metric, slot)..(metric, slot + step)).map(|(_, &v)| v);
+    let mut points = model.range((metric, slot)..(metric, slot + step)).map(|(_, &v)| v);
     if level == 0 {
-        return points.last();
+        return points.next_back();
     }
     let partial = points.fold(Partial::EMPTY, |acc, v| policy.aggregator.merge(acc, Partial::point(v)));
     policy.aggregator.finish(partial, policy.slots_at(level), policy.x_files_factor)

@@ -1,5 +1,7 @@
 //! The storage contract (`plumbago::store`), one test body per sentence, run for every store.
 
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
 mod embedded;
 mod metrics;
 mod points;
