@@ -53,7 +53,7 @@ impl Engine {
     fn open(dir: &Path, now: u32) -> Self {
         let store = Embedded::open(dir).unwrap();
         let floor = store.points.snapshot().position().log_floor;
-        let log = Log::open(&store.log_dir).unwrap();
+        let log = Log::open(&store.log_dir, floor).unwrap();
         let points = Points::new(Arc::clone(&store.points), Arc::clone(&store.metrics), log, 1_000_000);
         for (id, policy) in store.metrics.policies().unwrap() {
             points.restore_policy(id, policy, now);

@@ -21,11 +21,10 @@ const SEGMENT_BYTES: u64 = 64 << 20;
 pub struct Log {
     dir: PathBuf,
     number: u64,
-    file: Arc<File>,
-    /// Bytes known to be whole records: a failed append is cut off behind it.
+    /// The segment of that number, once it has something in it.
+    file: Option<Arc<File>>,
+    /// Bytes of it known to be whole records: a failed append is cut off behind them.
     good_bytes: u64,
-    /// Set when even cutting off failed; the next append begins a new segment.
-    broken: bool,
     unsynced: Arc<Mutex<Vec<Arc<File>>>>,
     syncing: Arc<Mutex<()>>,
 }
@@ -40,49 +39,53 @@ pub struct Syncer {
 }
 
 impl Log {
-    /// Begins a new segment behind all that are in `dir`.
-    pub fn open(dir: &Path) -> Result<Self, LogError> {
+    /// Goes on behind all segments in `dir`, and not before `floor`: earlier numbers are never read again. A segment is
+    /// made when there is something to put into it.
+    pub fn open(dir: &Path, floor: u64) -> Result<Self, LogError> {
         std::fs::create_dir_all(dir).map_err(LogError::io("create", dir))?;
-        let number = segments(dir, 0)?.last().map_or(1, |(n, _)| n + 1);
-        let file = Arc::new(create_segment(dir, number)?);
-        let unsynced = Arc::new(Mutex::new(vec![Arc::clone(&file)]));
+        let number = segments(dir, 0)?.last().map_or(1, |(n, _)| n + 1).max(floor);
         Ok(Self {
             dir: dir.to_owned(),
             number,
-            file,
+            file: None,
             good_bytes: HEADER as u64,
-            broken: false,
-            unsynced,
+            unsynced: Arc::default(),
             syncing: Arc::default(),
         })
     }
 
     /// Appends whole frames. When this fails nothing of them is in the log.
     pub fn append(&mut self, frames: &[u8]) -> Result<(), LogError> {
-        if self.broken || self.good_bytes >= SEGMENT_BYTES {
-            self.rotate()?;
+        if self.good_bytes >= SEGMENT_BYTES {
+            self.rotate();
         }
-        if let Err(source) = (&*self.file).write_all(frames) {
-            self.broken = self.file.set_len(self.good_bytes).is_err();
+        let file = match &self.file {
+            Some(file) => Arc::clone(file),
+            None => Arc::clone(self.file.insert(Arc::new(create_segment(&self.dir, self.number)?))),
+        };
+        if let Err(source) = (&*file).write_all(frames) {
             let path = segment_path(&self.dir, self.number);
+            if file.set_len(self.good_bytes).is_err() {
+                // Half a record stays at its end, as after a crash. What follows goes to a new segment.
+                self.rotate();
+            }
             return Err(LogError::Io { action: "append to", path, source });
         }
-        if self.good_bytes == HEADER as u64 || self.unsynced.lock().is_empty() {
-            self.mark_unsynced();
+        let mut unsynced = self.unsynced.lock();
+        if !unsynced.iter().any(|f| Arc::ptr_eq(f, &file)) {
+            unsynced.push(file);
         }
         self.good_bytes += frames.len() as u64;
         Ok(())
     }
 
-    /// Begins a new segment and gives its number: everything appended so far is in earlier ones.
-    pub fn rotate(&mut self) -> Result<u64, LogError> {
-        let file = Arc::new(create_segment(&self.dir, self.number + 1)?);
-        self.number += 1;
-        self.file = file;
-        self.good_bytes = HEADER as u64;
-        self.broken = false;
-        self.mark_unsynced();
-        Ok(self.number)
+    /// Ends the segment and gives the number of the next: everything appended so far is in earlier ones.
+    pub fn rotate(&mut self) -> u64 {
+        if self.file.take().is_some() {
+            self.number += 1;
+            self.good_bytes = HEADER as u64;
+        }
+        self.number
     }
 
     /// A handle that syncs without holding up appends.
@@ -102,13 +105,6 @@ impl Log {
             }
         }
         Ok(())
-    }
-
-    fn mark_unsynced(&self) {
-        let mut unsynced = self.unsynced.lock();
-        if !unsynced.iter().any(|f| Arc::ptr_eq(f, &self.file)) {
-            unsynced.push(Arc::clone(&self.file));
-        }
     }
 }
 
@@ -167,7 +163,7 @@ mod tests {
     }
 
     fn three_records(dir: &Path) -> PathBuf {
-        let mut log = Log::open(dir).unwrap();
+        let mut log = Log::open(dir, 0).unwrap();
         for value in [1.0, 2.0, 3.0] {
             log.append(&frame(value)).unwrap();
         }
@@ -177,19 +173,33 @@ mod tests {
     #[test]
     fn appended_records_come_back_in_order_across_segments_and_reopening() {
         let dir = tempfile::tempdir().unwrap();
-        let mut log = Log::open(dir.path()).unwrap();
+        let mut log = Log::open(dir.path(), 0).unwrap();
         log.append(&frame(1.0)).unwrap();
-        let floor = log.rotate().unwrap();
+        let floor = log.rotate();
         log.append(&frame(2.0)).unwrap();
         assert!(log.syncer().sync().unwrap());
         assert!(!log.syncer().sync().unwrap());
         drop(log);
-        let mut log = Log::open(dir.path()).unwrap();
+        let mut log = Log::open(dir.path(), 0).unwrap();
         log.append(&frame(3.0)).unwrap();
         assert_eq!(values(dir.path(), 0), (vec![1.0, 2.0, 3.0], 0));
         assert_eq!(values(dir.path(), floor), (vec![2.0, 3.0], 0));
         log.remove_before(floor).unwrap();
         assert_eq!(values(dir.path(), 0), (vec![2.0, 3.0], 0));
+    }
+
+    #[test]
+    fn numbers_before_the_floor_are_never_used_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut log = Log::open(dir.path(), 0).unwrap();
+        log.append(&frame(1.0)).unwrap();
+        let floor = log.rotate();
+        log.remove_before(floor).unwrap();
+        drop(log);
+        assert_eq!(segments(dir.path(), 0).unwrap(), [], "an open log without records has no file");
+        let mut log = Log::open(dir.path(), floor).unwrap();
+        log.append(&frame(2.0)).unwrap();
+        assert_eq!(values(dir.path(), floor), (vec![2.0], 0));
     }
 
     #[test]

@@ -52,8 +52,7 @@ impl Points {
                 return Ok(None);
             }
         }
-        // Nothing is appended while the log is locked, so the disk may take its time without holding up readers.
-        let floor = log.rotate()?;
+        let floor = log.rotate();
         let mut memory = self.memory();
         memory.frozen = Some(Arc::new(memory.live.freeze(cut, floor)));
         Ok(memory.frozen.clone())

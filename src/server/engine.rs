@@ -49,7 +49,7 @@ impl Engine {
         let telemetry = Arc::new(Telemetry::default());
         let store = Embedded::open(&config.store.path)?;
         let floor = store.points.snapshot().position().log_floor;
-        let log = Log::open(&store.log_dir)?;
+        let log = Log::open(&store.log_dir, floor)?;
         let points = Arc::new(Points::new(
             Arc::clone(&store.points),
             Arc::clone(&store.metrics),

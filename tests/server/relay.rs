@@ -4,6 +4,7 @@ use std::fs;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU16, Ordering};
 
 use super::harness::{Server, find_program, now, send_to, skip, wait_until};
 
@@ -46,8 +47,17 @@ impl Drop for Relay {
     }
 }
 
+/// An address for a relay that cannot choose its own. Not from the range that the system hands out to everybody who asks
+/// for any port: the servers of other tests would get it before the relay does.
 fn free_address() -> SocketAddr {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    let base = 20_000 + (std::process::id() % 8_000) as u16;
+    loop {
+        let address = SocketAddr::from(([127, 0, 0, 1], base + NEXT.fetch_add(1, Ordering::Relaxed)));
+        if TcpListener::bind(address).is_ok() {
+            return address;
+        }
+    }
 }
 
 fn server() -> Server {

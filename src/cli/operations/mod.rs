@@ -125,8 +125,10 @@ pub(super) fn info(config: &Config, arguments: &Info, output: Output) -> Result<
         id.with_context(|| format!("there is no metric `{name}`; `plumbago find` lists those there are"))?;
     let (policy, span) = engine.points.state(id).context("the metric is being deleted")?;
     let policy = engine.points.policies().get(policy).context("its policy is not in the catalogue")?;
-    let day = |t: u32| jiff::Timestamp::from_second(i64::from(t)).map(|t| t.to_string()).unwrap_or_default();
-    let seen = |t: u32| if span == Span::EMPTY { "never".to_owned() } else { day(t) };
+    let time = |t: u32| jiff::Timestamp::from_second(i64::from(t)).map(|t| t.to_string()).unwrap_or_default();
+    let first = if span == Span::EMPTY { "never".to_owned() } else { time(span.first) };
+    let last = last_point(&engine, id, span)?
+        .map_or_else(|| "never".to_owned(), |(t, v)| format!("{v} at {}", time(t)));
     let fields = json!({
         "name": name,
         "id": id.0,
@@ -134,11 +136,20 @@ pub(super) fn info(config: &Config, arguments: &Info, output: Output) -> Result<
         "retention": words::retention(&policy.retention),
         "aggregation": policy.aggregator.name(),
         "x_files_factor": policy.x_files_factor,
-        "first_point": seen(span.first),
-        "last_point": seen(span.last),
+        "data_since": first,
+        "last_point": last,
         "block_bytes": engine.chunk_bytes(&[id])?,
     });
     to_stdout(|out| print_fields(&fields, output, out))
+}
+
+/// Spans are kept by the hour; the point itself is read.
+fn last_point(engine: &Engine, id: MetricId, span: Span) -> Result<Option<(u32, f64)>> {
+    let (from, now) = (i64::from(span.last) - 2 * 3600, i64::from(crate::server::now()));
+    let read = engine.points.fetch(&[id], from, i64::from(span.last), now, &Cancel::never())?;
+    let Some(series) = read.into_iter().flatten().next() else { return Ok(None) };
+    let at = series.values.iter().rposition(|v| !v.is_nan());
+    Ok(at.map(|at| (series.range.time(at), series.values[at])))
 }
 
 /// One field per line, or all of them as JSON.
