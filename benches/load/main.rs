@@ -96,8 +96,12 @@ impl Suite {
         let mut report = Report::default();
         for kind in targets::from_environment(&self.plumbago, self.only_peers) {
             eprintln!("{}", kind.label());
-            self.small(kind.as_ref(), &mut report).with_context(|| format!("{}, small", kind.label()))?;
-            self.large(kind.as_ref(), &mut report).with_context(|| format!("{}, large", kind.label()))?;
+            if self.wants("ingest") || self.wants("render") {
+                self.on_fresh(kind.as_ref(), |server| self.small(server, &mut report))?;
+            }
+            if ["create", "ingest", "find", "restart"].iter().any(|phase| self.wants(phase)) {
+                self.on_fresh(kind.as_ref(), |server| self.large(server, &mut report))?;
+            }
         }
         let (machine, date) = (machine(), date());
         println!("{machine}, {date}{}\n\n{}", if self.quick { ", quick" } else { "" }, report.table());
@@ -108,16 +112,19 @@ impl Suite {
         Ok(())
     }
 
+    /// Measures a server that was just started on an empty directory.
+    fn on_fresh(&self, kind: &dyn Kind, measure: impl FnOnce(&mut Running) -> Result<()>) -> Result<()> {
+        let mut server = Running::start(kind, &self.scratch)?;
+        measure(&mut server)
+            .with_context(|| format!("{} failed; it said:\n{}", kind.label(), server.last_words()))
+    }
+
     fn wants(&self, phase: &str) -> bool {
         self.only.as_ref().is_none_or(|only| phase.contains(only.as_str()))
     }
 
     /// The load that most figures of peers are known for: long series of 100 k metrics.
-    fn small(&self, kind: &dyn Kind, report: &mut Report) -> Result<()> {
-        if !(self.wants("ingest") || self.wants("render")) {
-            return Ok(());
-        }
-        let server = &mut Running::start(kind, &self.scratch)?;
+    fn small(&self, server: &mut Running, report: &mut Report) -> Result<()> {
         if self.wants("ingest") {
             let (metrics, rounds) = if self.quick { (10_000, 60) } else { (100_000, 240) };
             let mut load = Load::servers(metrics, 8);
@@ -133,18 +140,14 @@ impl Suite {
             // The point of the creation is overwritten by the last round, so it does not count.
             ingest::run(&plan, server, &mut load, 0, report)?;
         }
-        if self.wants("render") && kind.answers_queries() {
+        if self.wants("render") && server.kind.answers_queries() {
             render::run(server, report)?;
         }
         Ok(())
     }
 
     /// A million metrics: creation, memory, find, restart.
-    fn large(&self, kind: &dyn Kind, report: &mut Report) -> Result<()> {
-        if !["create", "ingest", "find", "restart"].iter().any(|phase| self.wants(phase)) {
-            return Ok(());
-        }
-        let server = &mut Running::start(kind, &self.scratch)?;
+    fn large(&self, server: &mut Running, report: &mut Report) -> Result<()> {
         let (metrics, rounds) = if self.quick { (100_000, 4) } else { (1_000_000, 20) };
         let mut load = Load::servers(metrics, 8);
         create::run("1 M", Bar::AtLeast(150_000.0), server, &mut load, report)?;
@@ -159,7 +162,7 @@ impl Suite {
             };
             ingest::run(&plan, server, &mut load, 0, report)?;
         }
-        if self.wants("find") && kind.answers_queries() {
+        if self.wants("find") && server.kind.answers_queries() {
             server.flush()?;
             find::run("1 M", !self.quick, server, report)?;
         }

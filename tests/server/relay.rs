@@ -17,10 +17,19 @@ struct Relay {
 }
 
 impl Relay {
-    fn start(command: &mut Command, address: SocketAddr) -> Self {
-        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        let relay = Self { child, address };
-        wait_until("the relay", || TcpStream::connect(address).is_ok());
+    /// Starts it with its output in `directory`.
+    fn start(command: &mut Command, address: SocketAddr, directory: &Path) -> Self {
+        let log = directory.join("relay.log");
+        let out = fs::File::create(&log).unwrap();
+        let child =
+            command.stdin(Stdio::null()).stderr(out.try_clone().unwrap()).stdout(out).spawn().unwrap();
+        let mut relay = Self { child, address };
+        wait_until("the relay", || {
+            if let Some(status) = relay.child.try_wait().unwrap() {
+                panic!("the relay ended with {status}: {}", fs::read_to_string(&log).unwrap());
+            }
+            TcpStream::connect(address).is_ok()
+        });
         relay
     }
 
@@ -77,12 +86,12 @@ fn carbon_c_relay_feeds_it() {
     let (server, address, directory) = (server(), free_address(), tempfile::tempdir().unwrap());
     let config = directory.path().join("relay.conf");
     let text = format!(
-        "listen linemode 127.0.0.1:{} proto tcp ;\ncluster us forward {} ;\nmatch * send to us stop ;\n",
+        "listen type linemode 127.0.0.1:{} proto tcp ;\ncluster us forward {} ;\nmatch * send to us stop ;\n",
         address.port(),
         server.carbon
     );
     fs::write(&config, text).unwrap();
-    Relay::start(Command::new(program).arg("-f").arg(&config), address).check(&server);
+    Relay::start(Command::new(program).arg("-f").arg(&config), address, directory.path()).check(&server);
 }
 
 #[test]
@@ -106,6 +115,8 @@ fn carbon_relay(protocol: &str, destination: impl Fn(&Server) -> SocketAddr) {
     let root = directory.path();
     fs::create_dir_all(root.join("conf")).unwrap();
     fs::create_dir_all(root.join("storage/log")).unwrap();
+    // It insists on one, relay or not.
+    fs::write(root.join("conf/storage-schemas.conf"), "[all]\npattern = .*\nretentions = 60s:1d\n").unwrap();
     fs::write(root.join("conf/carbon.conf"), carbon_conf(root, address, protocol, destination(&server)))
         .unwrap();
     let mut command = Command::new(environment.join("bin/python"));
@@ -115,7 +126,7 @@ fn carbon_relay(protocol: &str, destination: impl Fn(&Server) -> SocketAddr) {
         .arg(root.join("conf/carbon.conf"))
         .arg("start")
         .env("GRAPHITE_ROOT", root);
-    Relay::start(&mut command, address).check(&server);
+    Relay::start(&mut command, address, root).check(&server);
 }
 
 fn carbon_conf(root: &Path, listen: SocketAddr, protocol: &str, destination: SocketAddr) -> String {

@@ -113,6 +113,15 @@ impl<'a> Running<'a> {
         Ok(began.elapsed().as_secs_f64())
     }
 
+    /// The end of its log and how it ended, for whoever wants to know why it failed.
+    pub(crate) fn last_words(&mut self) -> String {
+        let log = std::fs::read_to_string(self.directory.path().join("server.log")).unwrap_or_default();
+        let lines: Vec<&str> = log.lines().collect();
+        let ends: Vec<String> =
+            self.processes.iter_mut().filter_map(Process::end).map(|end| end.to_string()).collect();
+        format!("{}\n{}", lines[lines.len().saturating_sub(12)..].join("\n"), ends.join(", "))
+    }
+
     fn probe(&mut self) -> Result<()> {
         Client::connect(self.ports.http)?.get(self.kind.ready_path()).map(drop)
     }
