@@ -16,11 +16,13 @@
 //! whether it replaces another point, so it counts as one more.
 
 mod cut;
+mod fetch;
 mod fill;
 mod head;
 mod points;
 mod policies;
 mod view;
 
-pub use points::{Appended, Points, PointsError, Series};
+pub use fetch::Series;
+pub use points::{Appended, Points, PointsError};
 pub use policies::Policies;

@@ -7,15 +7,11 @@ use parking_lot::{Mutex, RwLock};
 
 use super::head::{Direct, Frozen, Head};
 use super::policies::Policies;
-use super::view::{Held, View};
+use super::view::Held;
 use crate::log::{Log, LogError, Syncer, encode_deleted, encode_metrics, encode_points, encode_policies};
-use crate::model::{
-    Cancel, Cancelled, MetricId, MetricRecord, Point, Policy, PolicyId, Reject, SlotRange, Span, Window,
-};
+use crate::model::{Cancelled, MetricId, MetricRecord, Point, Policy, PolicyId, Reject, Span};
 use crate::store::{Mark, MetricStore, PointStore, StoreError};
 
-/// Metrics read in one go: enough to read a page of a block once, few enough to split over two cores.
-const READ_BATCH: usize = 64;
 /// Accepting stops when memory holds this many times `head_points`.
 const HEAD_SLACK: usize = 4;
 
@@ -59,15 +55,6 @@ pub struct Appended {
     pub too_old: u64,
     /// Bytes appended to the log.
     pub log_bytes: u64,
-}
-
-/// Values of one metric over a window; NaN where there is none.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Series {
-    /// The slots.
-    pub range: SlotRange,
-    /// One value per slot.
-    pub values: Vec<f64>,
 }
 
 /// Points not in the store yet.
@@ -349,105 +336,6 @@ impl Points {
         }
     }
 
-    /// Values in `(from, until]` of each metric, by the finest stage that reaches back to `from`.
-    ///
-    /// `None` for a metric that keeps nothing in the window: one that lies in the future, or before all its stages.
-    pub fn fetch(
-        &self,
-        ids: &[MetricId],
-        from: i64,
-        until: i64,
-        now: i64,
-        cancel: &Cancel,
-    ) -> Result<Vec<Option<Series>>, PointsError> {
-        let mut groups: HashMap<PolicyId, Vec<usize>> = HashMap::new();
-        {
-            let memory = self.memory.lock();
-            for (i, &id) in ids.iter().enumerate() {
-                if let Some(state) = memory.live.state(id) {
-                    groups.entry(state.policy).or_default().push(i);
-                }
-            }
-        }
-        let mut jobs = Vec::new();
-        for (policy_id, members) in groups {
-            let Some(policy) = self.policies.get(policy_id) else { continue };
-            if let Some((level, range)) = stage_and_range(&policy, from, until, now) {
-                for batch in members.chunks(READ_BATCH) {
-                    jobs.push(Job {
-                        policy_id,
-                        policy: Arc::clone(&policy),
-                        level,
-                        range,
-                        batch: batch.to_vec(),
-                    });
-                }
-            }
-        }
-        let mut result: Vec<Option<Series>> = ids.iter().map(|_| None).collect();
-        for (i, series) in self.run_jobs(ids, &jobs, cancel)? {
-            result[i] = Some(series);
-        }
-        Ok(result)
-    }
-
-    /// How many values [`Points::fetch`] would give, without reading any.
-    pub fn estimate(&self, ids: &[MetricId], from: i64, until: i64, now: i64) -> usize {
-        let memory = self.memory.lock();
-        let mut by_policy: HashMap<PolicyId, usize> = HashMap::new();
-        for &id in ids {
-            if let Some(state) = memory.live.state(id) {
-                *by_policy.entry(state.policy).or_default() += 1;
-            }
-        }
-        let slots = |policy| {
-            let policy: Arc<Policy> = self.policies.get(policy)?;
-            stage_and_range(&policy, from, until, now).map(|(_, range)| range.len)
-        };
-        by_policy.into_iter().map(|(policy, n)| n * slots(policy).unwrap_or(0)).sum()
-    }
-
-    fn run_jobs(
-        &self,
-        ids: &[MetricId],
-        jobs: &[Job],
-        cancel: &Cancel,
-    ) -> Result<Vec<(usize, Series)>, PointsError> {
-        let run = |jobs: &[Job]| -> Result<Vec<(usize, Series)>, PointsError> {
-            let mut done = Vec::new();
-            for job in jobs {
-                cancel.check()?;
-                done.extend(self.run_job(ids, job)?);
-            }
-            Ok(done)
-        };
-        if jobs.len() < 2 {
-            return run(jobs);
-        }
-        let (left, right) = jobs.split_at(jobs.len() / 2);
-        let (left, right) = std::thread::scope(|scope| {
-            let other = scope.spawn(|| run(right));
-            let left = run(left);
-            (left, other.join())
-        });
-        let mut done = left?;
-        match right {
-            Ok(right) => done.extend(right?),
-            Err(panic) => std::panic::resume_unwind(panic),
-        }
-        Ok(done)
-    }
-
-    fn run_job(&self, ids: &[MetricId], job: &Job) -> Result<Vec<(usize, Series)>, PointsError> {
-        let metrics = job.batch.iter().map(|&i| ids[i]).collect();
-        let bounds = (job.range.start, job.range.end());
-        let view = View::open(self, (job.policy_id, Arc::clone(&job.policy)), metrics, bounds);
-        let windows = view.read(job.level, job.range)?;
-        let finish =
-            |window: Window| Series { range: window.range, values: finish(window, &job.policy, job.level) };
-        Ok(job.batch.iter().copied().zip(windows.into_iter().map(finish)).collect())
-    }
-
     pub(super) fn memory(&self) -> Held<'_> {
         self.memory.lock()
     }
@@ -489,41 +377,8 @@ impl Points {
     }
 }
 
-struct Job {
-    policy_id: PolicyId,
-    policy: Arc<Policy>,
-    level: usize,
-    range: SlotRange,
-    batch: Vec<usize>,
-}
-
 /// The stage a point goes to: 0, a coarser one when stage 0 does not reach back so far, or none.
 fn placed(policy: &Policy, timestamp: u32, now: u32) -> Option<usize> {
     let age = u64::from(now.saturating_sub(timestamp));
     policy.retention.stages().iter().position(|s| s.covers_age(age))
-}
-
-/// Whisper's rule: the window is cut to what is kept, the request's `from` chooses the stage.
-fn stage_and_range(policy: &Policy, from: i64, until: i64, now: i64) -> Option<(usize, SlotRange)> {
-    let oldest = now - i64::try_from(policy.retention.span_secs()).unwrap_or(i64::MAX);
-    if from > now || until < oldest {
-        return None;
-    }
-    let (from, until) = (from.max(oldest).max(0), until.min(now));
-    let level = policy.retention.level_for_age(u64::try_from(now - from).unwrap_or(0));
-    let step = i64::from(policy.retention.stages()[level].step_secs);
-    let start = from - from % step + step;
-    let end = until - until % step + step;
-    let start_slot = u32::try_from(start).ok()?;
-    let len = usize::try_from((end - start).max(step) / step).ok()?;
-    Some((level, SlotRange { start: start_slot, step: step as u32, len }))
-}
-
-fn finish(window: Window, policy: &Policy, level: usize) -> Vec<f64> {
-    if level == 0 {
-        return window.values;
-    }
-    let slots = policy.slots_at(level);
-    let finished = |at| policy.aggregator.finish(window.partial(at), slots, policy.x_files_factor);
-    (0..window.values.len()).map(|at| finished(at).unwrap_or(f64::NAN)).collect()
 }
