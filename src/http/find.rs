@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::call::Call;
 use super::clock::Clock;
@@ -217,7 +217,7 @@ struct Record<'a> {
     path: &'a str,
     is_leaf: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    intervals: Option<Vec<Interval>>,
+    intervals: Option<Intervals>,
 }
 
 #[derive(Serialize)]
@@ -226,12 +226,21 @@ struct Interval {
     end: u32,
 }
 
+/// A list of one, or of none for a metric without data.
+struct Intervals(Option<Interval>);
+
+impl Serialize for Intervals {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter())
+    }
+}
+
 fn records<'a>(hits: &[Hit<'a>]) -> Vec<Record<'a>> {
     hits.iter()
         .map(|&Hit { node, leaf }| Record {
             path: &node.path,
             is_leaf: leaf,
-            intervals: leaf.then(|| node.span.iter().map(|&(start, end)| Interval { start, end }).collect()),
+            intervals: leaf.then(|| Intervals(node.span.map(|(start, end)| Interval { start, end }))),
         })
         .collect()
 }

@@ -23,11 +23,12 @@ impl Backend for Engine {
         let found = self.index.find(&glob, limits, &|_| true, cancel).map_err(failure)?;
         let leaves: Vec<MetricId> = found.iter().filter_map(|f| f.leaf).collect();
         let mut spans = self.points.spans(&leaves).into_iter();
-        let with_span = found.into_iter().map(|f| {
-            let span = f.leaf.and_then(|_| spans.next()).unwrap_or(Span::EMPTY);
-            (f, span)
-        });
-        Ok(with_span.filter_map(|(f, span)| node(f, span, window)).collect())
+        let mut nodes = Vec::with_capacity(found.len());
+        for found in found {
+            let span = found.leaf.and_then(|_| spans.next()).unwrap_or(Span::EMPTY);
+            nodes.extend(node(found, span, window));
+        }
+        Ok(nodes)
     }
 
     fn names(&self) -> NameStream {
