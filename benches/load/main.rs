@@ -15,7 +15,7 @@ use std::io::Read as _;
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use clap::{Parser, Subcommand};
 
 use phases::{create, find, ingest, render, restart};
@@ -94,13 +94,13 @@ fn main() -> Result<()> {
 impl Suite {
     fn run(&self) -> Result<()> {
         let mut report = Report::default();
+        let mut failed = Vec::new();
         for kind in targets::from_environment(&self.plumbago, self.only_peers) {
             eprintln!("{}", kind.label());
-            if self.wants("ingest") || self.wants("render") {
-                self.on_fresh(kind.as_ref(), |server| self.small(server, &mut report))?;
-            }
-            if ["create", "ingest", "find", "restart"].iter().any(|phase| self.wants(phase)) {
-                self.on_fresh(kind.as_ref(), |server| self.large(server, &mut report))?;
+            // One that fails does not take the figures of the others with it.
+            if let Err(error) = self.measure(kind.as_ref(), &mut report) {
+                eprintln!("{error:#}");
+                failed.push(kind.label());
             }
         }
         let (machine, date) = (machine(), date());
@@ -108,6 +108,17 @@ impl Suite {
         println!("{} bars missed", report.missed());
         if let Some(path) = &self.json {
             std::fs::write(path, format!("{:#}\n", report.json(&machine, &date)))?;
+        }
+        ensure!(failed.is_empty(), "not measured to the end: {}", failed.join(", "));
+        Ok(())
+    }
+
+    fn measure(&self, kind: &dyn Kind, report: &mut Report) -> Result<()> {
+        if self.wants("ingest") || self.wants("render") {
+            self.on_fresh(kind, |server| self.small(server, report))?;
+        }
+        if ["create", "ingest", "find", "restart"].iter().any(|phase| self.wants(phase)) {
+            self.on_fresh(kind, |server| self.large(server, report))?;
         }
         Ok(())
     }
