@@ -7,7 +7,7 @@ mod inspect;
 mod query;
 mod remote;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use serde_json::json;
 
 pub(super) use inspect::{dump, fsck};
@@ -34,8 +34,17 @@ pub(super) fn canonical_name(raw: &str, max_bytes: usize) -> Result<String> {
     Ok(name::canonical(raw, max_bytes)?.into_owned())
 }
 
-/// Opens the store, or `None` when a running server has it.
+/// Opens a store that is there, or `None` when a running server has it. Looking for something makes no directory.
 fn open(config: &Config) -> Result<Option<Engine>> {
+    let path = &config.store.path;
+    if !path.join("catalogue.redb").exists() {
+        bail!("there is no data directory at {}; set store.path to the one of your server", path.display());
+    }
+    open_or_make(config)
+}
+
+/// Opens the store, making it if it is not there, or `None` when a running server has it.
+fn open_or_make(config: &Config) -> Result<Option<Engine>> {
     match Engine::open(config.clone()) {
         Ok(engine) => Ok(Some(engine)),
         Err(error) if matches!(error.downcast_ref(), Some(StoreError::InUse { .. })) => Ok(None),

@@ -7,7 +7,7 @@ use jiff::tz::TimeZone;
 use serde_json::json;
 
 use super::super::{Find, Output, Read, UsageError, Write, to_stdout};
-use super::{open, remote};
+use super::{open, open_or_make, remote};
 use crate::config::Config;
 use crate::index::FindLimits;
 use crate::model::glob::Glob;
@@ -94,7 +94,7 @@ pub(in crate::cli) fn write(config: &Config, arguments: &Write) -> Result<()> {
     let name = super::canonical_name(&arguments.name, config.ingest.max_name_bytes);
     let name = name.map_err(|e| UsageError(e.to_string()))?;
     let point = Point { timestamp: arguments.timestamp.unwrap_or_else(now), value: arguments.value };
-    let Some(engine) = open(config)? else { return remote::send(config, &name, point) };
+    let Some(engine) = open_or_make(config)? else { return remote::send(config, &name, point) };
     let mut batch = Batch::default();
     batch.push(&name, point);
     if engine.accept(&batch).is_err() || engine.telemetry.points_stored.get() == 0 {
