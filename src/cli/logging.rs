@@ -43,7 +43,9 @@ fn filter(arguments: &Arguments) -> String {
         .saturating_sub(usize::from(arguments.global.quiet))
         .min(LEVELS.len() - 1);
     let libraries = if level > 2 { level - 1 } else { level };
-    format!("{},plumbago={}", LEVELS[libraries], LEVELS[level])
+    // Cassandra's driver tells every failure before we tell it with what to do about it.
+    let driver = if level > 2 { "" } else { ",scylla=off" };
+    format!("{},plumbago={}{driver}", LEVELS[libraries], LEVELS[level])
 }
 
 #[cfg(test)]
@@ -56,13 +58,13 @@ mod tests {
 
     #[test]
     fn flags_go_up_and_down_from_what_the_command_needs() {
-        assert_eq!(filter_of("plumbago"), "info,plumbago=info");
+        assert_eq!(filter_of("plumbago"), "info,plumbago=info,scylla=off");
         assert_eq!(filter_of("plumbago serve -v"), "info,plumbago=debug");
         assert_eq!(filter_of("plumbago -vv serve"), "debug,plumbago=trace");
         assert_eq!(filter_of("plumbago -vvvvvv"), "debug,plumbago=trace");
-        assert_eq!(filter_of("plumbago -qq"), "error,plumbago=error");
-        assert_eq!(filter_of("plumbago -qqqq"), "error,plumbago=error");
-        assert_eq!(filter_of("plumbago stats"), "warn,plumbago=warn");
-        assert_eq!(filter_of("plumbago stats -v"), "info,plumbago=info");
+        assert_eq!(filter_of("plumbago -qq"), "error,plumbago=error,scylla=off");
+        assert_eq!(filter_of("plumbago -qqqq"), "error,plumbago=error,scylla=off");
+        assert_eq!(filter_of("plumbago stats"), "warn,plumbago=warn,scylla=off");
+        assert_eq!(filter_of("plumbago stats -v"), "info,plumbago=info,scylla=off");
     }
 }
