@@ -48,7 +48,11 @@ fn print_settings(loaded: &Loaded, out: &mut dyn Write) -> std::io::Result<()> {
             section = setting.key.section;
             writeln!(out, "\n[{section}]")?;
         }
-        let line = format!("{} = {}", setting.key.name, setting.value);
+        let line = if is_hidden(setting) {
+            format!("# {} is set, and not shown", setting.key.name)
+        } else {
+            format!("{} = {}", setting.key.name, setting.value)
+        };
         writeln!(out, "{line:<44} # {}", setting.origin)?;
     }
     let rules = &loaded.config.rules;
@@ -62,6 +66,11 @@ fn print_settings(loaded: &Loaded, out: &mut dyn Write) -> std::io::Result<()> {
         writeln!(out, "#   {}: {}", describe(rule), aggregation_words(rule.gives))?;
     }
     writeln!(out, "#   all others: {}", aggregation_words(rules.default_aggregation))
+}
+
+/// Is it a password that somebody set?
+fn is_hidden(setting: &Setting) -> bool {
+    setting.key.is_secret && setting.value.as_str() != Some("")
 }
 
 fn print_policy(name: &str, matched: &Matched<'_>, out: &mut dyn Write) -> std::io::Result<()> {
@@ -89,8 +98,10 @@ fn aggregation_words((method, x_files_factor): (Aggregator, f64)) -> String {
 }
 
 fn settings_json(loaded: &Loaded) -> Value {
-    let setting =
-        |s: &Setting| (s.key.to_string(), json!({ "value": s.value, "origin": s.origin.to_string() }));
+    let setting = |s: &Setting| {
+        let value = if is_hidden(s) { Value::Null } else { json!(s.value) };
+        (s.key.to_string(), json!({ "value": value, "origin": s.origin.to_string() }))
+    };
     let rules = &loaded.config.rules;
     let retention = |r: &Rule<Retention>| with(rule_json(r), retention_json(&r.gives));
     let aggregation = |r: &Rule<(Aggregator, f64)>| with(rule_json(r), aggregation_json(r.gives));

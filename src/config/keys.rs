@@ -22,6 +22,8 @@ pub struct Key {
     pub default: &'static str,
     /// What it does.
     pub help: &'static str,
+    /// Its value is not to be shown.
+    pub is_secret: bool,
     /// Relative values are relative to the file they stand in.
     pub(super) is_path: bool,
     /// Checks a value and gives its canonical form.

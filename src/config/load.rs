@@ -6,9 +6,11 @@ use std::sync::Arc;
 
 use super::kinds::{MaybePath, StoreChoice};
 use super::raw::{self, Raw};
-use super::resolved::{Cassandra, Config, Ingest, Listen, Query, Store, StoreKind, Tls};
+use super::resolved::{Config, Ingest, Listen, Query, Store, StoreKind};
 use super::rules::{DEFAULT_AGGREGATION, Rules};
-use super::{ConfigError, Origin, Settings, Sources, document, storage_aggregation, storage_schemas};
+use super::{
+    Cassandra, ConfigError, Origin, Settings, Sources, Tls, document, storage_aggregation, storage_schemas,
+};
 
 /// A configuration and how it came about.
 #[derive(Clone, Debug)]
@@ -147,13 +149,20 @@ fn resolve_store(raw: raw::Store) -> Store {
 fn resolve_cassandra(raw: raw::Cassandra, tls: raw::Tls) -> Cassandra {
     Cassandra {
         nodes: raw.nodes.0,
+        datacenter: raw.datacenter.0,
         keyspace: raw.keyspace.0,
         keyspace_metadata: raw.keyspace_metadata.0,
         replica: u8::try_from(raw.replica.0).expect("its kind allows 0 to 3"),
         writer: raw.writer.0,
         consistency_read: raw.consistency_read.0,
         consistency_write: raw.consistency_write.0,
+        consistency_metadata: raw.consistency_metadata.0,
+        consistency_background: raw.consistency_background.0,
+        connect_timeout: raw.connect_timeout.0,
+        request_timeout: raw.request_timeout.0,
+        speculative_delay: raw.speculative_delay.0,
         username: raw.username.0,
+        password: raw.password.0,
         password_file: raw.password_file.0,
         index: raw.index.0,
         tls: Tls {
@@ -161,6 +170,7 @@ fn resolve_cassandra(raw: raw::Cassandra, tls: raw::Tls) -> Cassandra {
             ca_file: tls.ca_file.0,
             cert_file: tls.cert_file.0,
             key_file: tls.key_file.0,
+            verify_address: tls.verify_address.0,
         },
     }
 }

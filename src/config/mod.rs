@@ -6,11 +6,12 @@
 //! | 2    | `sources`                                                  | which file, which variables, which flags     |
 //! | 3    | `document`, `settings`                                     | layers: each key gets a value and its origin |
 //! | 4    | `inline_rule`, `storage_schemas`, `storage_aggregation`    | rules, from our file and from carbon's       |
-//! | 5    | `load`, `resolved`                                         | every value checked, ready for the program   |
+//! | 5    | `load`, `resolved`, `cassandra`                            | every value checked, ready for the program   |
 //! | 6    | `rules`, `matcher`                                         | which policy a name gets                     |
 //!
 //! `reference` makes the documentation from the same table.
 
+mod cassandra;
 mod document;
 mod error;
 mod ini;
@@ -31,6 +32,7 @@ mod storage_aggregation;
 mod storage_schemas;
 mod suggest;
 
+pub use cassandra::{Cassandra, CassandraIndex, ConsistencyLevel, Secret, Tls};
 pub use error::ConfigError;
 pub use keys::{KEYS, Key};
 pub use load::Loaded;
@@ -39,7 +41,7 @@ pub use origin::Origin;
 #[cfg(test)]
 pub(crate) use reference::assert_current;
 pub use reference::{example_file, markdown};
-pub use resolved::{Cassandra, CassandraIndex, Config, Ingest, Listen, Query, Store, StoreKind, Tls};
+pub use resolved::{Config, Ingest, Listen, Query, Store, StoreKind};
 pub use rules::{Matched, Rule, Rules};
 pub use settings::{Setting, Settings};
 pub use sources::{FILE_NAME, FILE_VARIABLE, Sources};

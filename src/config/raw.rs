@@ -7,8 +7,8 @@ use serde::Deserialize;
 
 use super::keys::{Key, Section};
 use super::kinds::{
-    FilePath, IndexChoice, Kind, Listener, MaybePath, MaybeText, Number, Retentions, RuleTables, Size,
-    StoreChoice, Switch, Text, TextList, Time, WriterId,
+    ConsistencyChoice, FilePath, IndexChoice, Keyspace, Kind, Listener, MaybePath, MaybeSecret, MaybeText,
+    Number, Retentions, RuleTables, Size, StoreChoice, Switch, Text, TextList, Time, WriterId,
 };
 
 /// A number that may be anything.
@@ -48,6 +48,7 @@ macro_rules! sections {
             default: $default,
             help: $help,
             is_path: <$kind as Kind>::IS_PATH,
+            is_secret: <$kind as Kind>::IS_SECRET,
             canonical: <$kind as Kind>::canonical,
         },)*)*];
     };
@@ -71,14 +72,21 @@ sections! {
 
     cassandra: Cassandra "store.cassandra" "The Cassandra store. These keys are read and checked, but this build cannot use them yet." {
         nodes: TextList = r#"["127.0.0.1:9042"]"#, "Nodes to begin with; the others are found through them.";
-        keyspace: Text = r#""biggraphite""#, "Keyspace of the points.";
-        keyspace_metadata: Text = r#""biggraphite_metadata""#, "Keyspace of the metrics and directories.";
+        datacenter: MaybeText = r#""""#, "Ask only nodes of this data centre; `\"\"` asks all, which is right for a cluster in one place.";
+        keyspace: Keyspace = r#""biggraphite""#, "Keyspace of the points.";
+        keyspace_metadata: Keyspace = r#""biggraphite_metadata""#, "Keyspace of the metrics and directories.";
         replica: Number<0, 3> = "0", "Which replica of a pair of servers this one is, 0 to 3.";
         writer: WriterId = r#""auto""#, "This server's writer number, 0 to 16383; `\"auto\"` takes a free one.";
-        consistency_read: Text = r#""ONE""#, "Consistency level of reads.";
-        consistency_write: Text = r#""ONE""#, "Consistency level of writes.";
+        consistency_read: ConsistencyChoice = r#""LOCAL_ONE""#, "Consistency level of reading points.";
+        consistency_write: ConsistencyChoice = r#""LOCAL_ONE""#, "Consistency level of writing points; a node that is away gets them later, by hints and repair.";
+        consistency_metadata: ConsistencyChoice = r#""LOCAL_QUORUM""#, "Consistency level of reading and writing names: few, and a lost one hides its points.";
+        consistency_background: ConsistencyChoice = r#""LOCAL_QUORUM""#, "Consistency level of work nobody waits for: loading all names, cleaning, repairing.";
+        connect_timeout: Time<1> = r#""5s""#, "Longest time to connect to a node.";
+        request_timeout: Time<1> = r#""10s""#, "Longest time to wait for an answer, retries included.";
+        speculative_delay: Time<0> = r#""0s""#, "A read without an answer is sent to a second node after this; 0 means never.";
         username: MaybeText = r#""""#, "User to log in as; `\"\"` means no login.";
-        password_file: MaybePath = r#""""#, "File that holds the password.";
+        password: MaybeSecret = r#""""#, "The password. Better given by `password_file`, or by the environment.";
+        password_file: MaybePath = r#""""#, "File that holds the password; a line end after it does not count.";
         index: IndexChoice = r#""memory""#, "How globs are looked up.";
     }
 
@@ -87,6 +95,7 @@ sections! {
         ca_file: MaybePath = r#""""#, "Certificates to trust; `\"\"` means those of the system.";
         cert_file: MaybePath = r#""""#, "Certificate to show to the cluster.";
         key_file: MaybePath = r#""""#, "Key of that certificate.";
+        verify_address: Switch = "true", "A node's certificate must name the IP address it is reached by; with false any certificate signed by the trusted ones will do.";
     }
 
     ingest: Ingest "ingest" "Limits on what comes in." {

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::Rules;
+use super::{Cassandra, Rules};
 
 /// Everything a server needs to know.
 #[derive(Clone, Debug, Default)]
@@ -13,7 +13,7 @@ pub struct Config {
     pub listen: Listen,
     /// `[store]`
     pub store: Store,
-    /// `[store.cassandra]`: kept for the store that will use it.
+    /// `[store.cassandra]`
     pub cassandra: Cassandra,
     /// `[ingest]`
     pub ingest: Ingest,
@@ -56,71 +56,6 @@ pub struct Store {
     pub head_points: usize,
     /// Free bytes to leave on the disk: below it new metrics are refused, below half of it reading pauses.
     pub reserve_bytes: u64,
-}
-
-/// The Cassandra cluster. No store of this build uses it yet.
-#[derive(Clone, Debug)]
-pub struct Cassandra {
-    /// `host:port` of the nodes to begin with.
-    pub nodes: Vec<String>,
-    /// Keyspace of the points.
-    pub keyspace: String,
-    /// Keyspace of metrics and directories.
-    pub keyspace_metadata: String,
-    /// Which of up to four servers that write the same points, 0 to 3.
-    pub replica: u8,
-    /// Writer number, 14 bits; `None` takes a free one.
-    pub writer: Option<u16>,
-    /// Consistency level of reads.
-    pub consistency_read: String,
-    /// Consistency level of writes.
-    pub consistency_write: String,
-    /// User to log in as.
-    pub username: Option<String>,
-    /// Where the password is.
-    pub password_file: Option<PathBuf>,
-    /// How globs are looked up.
-    pub index: CassandraIndex,
-    /// `[store.cassandra.tls]`
-    pub tls: Tls,
-}
-
-/// How globs are looked up in Cassandra.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CassandraIndex {
-    /// The hierarchy is held in this server's memory.
-    Memory,
-    /// BigGraphite's SASI indexes.
-    Sasi,
-    /// Storage-attached indexes of Cassandra 5.
-    Sai,
-}
-
-impl CassandraIndex {
-    /// Every one.
-    pub const ALL: [CassandraIndex; 3] = [CassandraIndex::Memory, CassandraIndex::Sasi, CassandraIndex::Sai];
-
-    /// Its name in the configuration.
-    pub fn name(self) -> &'static str {
-        match self {
-            CassandraIndex::Memory => "memory",
-            CassandraIndex::Sasi => "sasi",
-            CassandraIndex::Sai => "sai",
-        }
-    }
-}
-
-/// Encryption towards Cassandra.
-#[derive(Clone, Debug, Default)]
-pub struct Tls {
-    /// Use it.
-    pub enabled: bool,
-    /// Certificates to trust; `None` means those of the system.
-    pub ca_file: Option<PathBuf>,
-    /// Certificate to show.
-    pub cert_file: Option<PathBuf>,
-    /// Its key.
-    pub key_file: Option<PathBuf>,
 }
 
 /// Limits on what comes in.
@@ -185,24 +120,6 @@ impl Default for Store {
             cut_interval: Duration::from_secs(600),
             head_points: 12_000_000,
             reserve_bytes: 1 << 30,
-        }
-    }
-}
-
-impl Default for Cassandra {
-    fn default() -> Self {
-        Self {
-            nodes: vec!["127.0.0.1:9042".to_owned()],
-            keyspace: "biggraphite".to_owned(),
-            keyspace_metadata: "biggraphite_metadata".to_owned(),
-            replica: 0,
-            writer: None,
-            consistency_read: "ONE".to_owned(),
-            consistency_write: "ONE".to_owned(),
-            username: None,
-            password_file: None,
-            index: CassandraIndex::Memory,
-            tls: Tls::default(),
         }
     }
 }

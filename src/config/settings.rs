@@ -98,6 +98,10 @@ impl Settings {
         };
         let layer = Layer { place: &|_| origin.clone(), base: None };
         let bare = Spanned::new(0..text.len(), DeValue::String(text.into()));
+        // A password means what it says, even one in quotes.
+        if KEYS.get(at).is_some_and(|key| key.is_secret) {
+            return self.assign(at, bare, &layer);
+        }
         match DeValue::parse(text) {
             // A path such as `2026` is a TOML number: what fails as TOML may still be right as a text.
             Ok(value) => {

@@ -2,10 +2,12 @@
 
 mod backend;
 mod background;
+mod cluster;
 mod engine;
 mod run;
 mod source;
 
+pub use cluster::cluster_settings;
 pub use engine::{Engine, now};
 pub use run::run;
 

@@ -21,6 +21,7 @@
 //! 7. Creating a metric again changes nothing; deleting removes its slots and its name.
 //! 8. A damaged file loses what it held and says so; it never yields a wrong value, and never stops the rest from being read.
 
+pub mod cassandra;
 pub mod embedded;
 
 use std::path::PathBuf;
@@ -60,12 +61,19 @@ pub enum StoreError {
     /// The catalogue database failed.
     #[error("the catalogue failed: {0}")]
     Catalogue(String),
+    /// The cluster did not do as told.
+    #[error(transparent)]
+    Cluster(#[from] cassandra::ClusterError),
 }
 
 impl StoreError {
     /// Can the same call succeed later without anybody changing it?
     pub fn is_retryable(&self) -> bool {
-        matches!(self, StoreError::Io { .. })
+        match self {
+            StoreError::Io { .. } => true,
+            StoreError::Cluster(error) => error.is_retryable(),
+            _ => false,
+        }
     }
 }
 

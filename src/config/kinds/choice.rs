@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use serde::Deserialize;
 use toml::Value;
 
-use super::super::resolved::CassandraIndex;
+use super::super::{CassandraIndex, ConsistencyLevel};
 use super::{Kind, expected};
 
 /// `IP:port`, or off.
@@ -121,6 +121,35 @@ impl Kind for IndexChoice {
     const NAME: &'static str = "\"memory\", \"sasi\" or \"sai\"";
 }
 
+/// How many replicas must answer.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(try_from = "Value")]
+pub(in crate::config) struct ConsistencyChoice(pub(in crate::config) ConsistencyLevel);
+
+impl TryFrom<Value> for ConsistencyChoice {
+    type Error = String;
+
+    fn try_from(value: Value) -> Result<Self, String> {
+        let named = |text: &str| {
+            ConsistencyLevel::ALL.into_iter().find(|level| level.name().eq_ignore_ascii_case(text))
+        };
+        value.as_str().and_then(named).map(Self).ok_or_else(|| {
+            let names = ConsistencyLevel::ALL.map(ConsistencyLevel::name).join(", ");
+            expected(format!("one of {names}"), &value)
+        })
+    }
+}
+
+impl From<ConsistencyChoice> for Value {
+    fn from(choice: ConsistencyChoice) -> Value {
+        Value::String(choice.0.name().to_owned())
+    }
+}
+
+impl Kind for ConsistencyChoice {
+    const NAME: &'static str = "consistency level";
+}
+
 /// A writer's number, or leave it to the server.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "Value")]
@@ -172,6 +201,8 @@ mod tests {
             assert_eq!(canonical::<IndexChoice>(&format!("'{index}'")), format!("\"{index}\""));
         }
         assert!(canonical::<IndexChoice>("'lucene'").contains("\"memory\", \"sasi\" or \"sai\""));
+        assert_eq!(canonical::<ConsistencyChoice>("'local_quorum'"), "\"LOCAL_QUORUM\"");
+        assert!(canonical::<ConsistencyChoice>("'SOME'").contains("one of ONE, TWO"));
         assert_eq!(canonical::<WriterId>("16383"), "16383");
         assert_eq!(canonical::<WriterId>("'auto'"), "\"auto\"");
         assert!(canonical::<WriterId>("16384").contains("0 to 16383"));

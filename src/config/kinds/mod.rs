@@ -6,6 +6,7 @@
 mod amount;
 mod choice;
 mod path;
+mod secret;
 mod text;
 
 use std::fmt;
@@ -13,9 +14,10 @@ use std::fmt;
 use toml::Value;
 
 pub(in crate::config) use amount::{Number, Size, Time};
-pub(in crate::config) use choice::{IndexChoice, Listener, StoreChoice, Switch, WriterId};
+pub(in crate::config) use choice::{ConsistencyChoice, IndexChoice, Listener, StoreChoice, Switch, WriterId};
 pub(in crate::config) use path::{FilePath, MaybePath};
-pub(in crate::config) use text::{MaybeText, Retentions, RuleTables, Text, TextList};
+pub(in crate::config) use secret::MaybeSecret;
+pub(in crate::config) use text::{Keyspace, MaybeText, Retentions, RuleTables, Text, TextList};
 
 /// A kind of value.
 pub(in crate::config) trait Kind: TryFrom<Value, Error = String> + Into<Value> {
@@ -23,6 +25,8 @@ pub(in crate::config) trait Kind: TryFrom<Value, Error = String> + Into<Value> {
     const NAME: &'static str;
     /// Relative values are relative to the file they stand in.
     const IS_PATH: bool = false;
+    /// Values are not to be shown.
+    const IS_SECRET: bool = false;
 
     /// Checks a value and gives its canonical form.
     fn canonical(value: Value) -> Result<Value, String> {

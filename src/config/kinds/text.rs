@@ -32,6 +32,36 @@ impl Kind for Text {
     const NAME: &'static str = "text";
 }
 
+/// The name of a keyspace: it stands in statements, so it has the letters that need no quotes there.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(try_from = "Value")]
+pub(in crate::config) struct Keyspace(pub(in crate::config) String);
+
+impl TryFrom<Value> for Keyspace {
+    type Error = String;
+
+    fn try_from(value: Value) -> Result<Self, String> {
+        let plain = |text: &&str| {
+            let mut bytes = text.bytes();
+            let rest = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_';
+            text.len() <= 48 && bytes.next().is_some_and(|b| b.is_ascii_lowercase()) && bytes.all(rest)
+        };
+        let text = value.as_str().filter(plain).map(str::to_owned);
+        text.map(Self)
+            .ok_or_else(|| expected("a keyspace of up to 48 letters a-z, digits and underscores", &value))
+    }
+}
+
+impl From<Keyspace> for Value {
+    fn from(keyspace: Keyspace) -> Value {
+        Value::String(keyspace.0)
+    }
+}
+
+impl Kind for Keyspace {
+    const NAME: &'static str = "keyspace";
+}
+
 /// Text, where empty means none.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "Value")]
@@ -161,6 +191,10 @@ mod tests {
         assert!(canonical::<Text>("''").contains("not empty"));
         assert_eq!(canonical::<MaybeText>("''"), "\"\"");
         assert!(canonical::<MaybeText>("3").contains("expected text"));
+        assert_eq!(canonical::<Keyspace>("'big_graphite2'"), "\"big_graphite2\"");
+        for bad in ["''", "'2a'", "'A'", "'a b'", "'a;drop'", "3"] {
+            assert!(canonical::<Keyspace>(bad).contains("expected a keyspace"), "{bad}");
+        }
         assert_eq!(canonical::<TextList>("['a', 'b']"), "[\"a\", \"b\"]");
         assert_eq!(canonical::<TextList>("'a, b'"), "[\"a\", \"b\"]");
         for bad in ["[]", "[1]", "['']", "''", "3"] {

@@ -1,0 +1,21 @@
+//! The store on a Cassandra cluster, in BigGraphite's tables.
+//!
+//! | file       | what it is for                                                      |
+//! |------------|---------------------------------------------------------------------|
+//! | `settings` | what must be known to reach a cluster                               |
+//! | `cluster`  | the connection: one session, one runtime, statements prepared once  |
+//! | `purpose`  | what a request is for, and the consistency and patience it gets     |
+//! | `tls`      | certificates                                                        |
+//! | `fault`    | what the driver reports, in words that say what to do               |
+
+mod cluster;
+mod fault;
+mod purpose;
+mod settings;
+mod tls;
+
+pub use cluster::Cluster;
+pub use fault::{ClusterError, Fault};
+pub use purpose::Purpose;
+pub use scylla::statement::Consistency;
+pub use settings::{Levels, Login, Settings, Tls};

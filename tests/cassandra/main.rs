@@ -1,0 +1,9 @@
+//! The Cassandra store against a real node.
+//!
+//! The node is the one that `TEST_CASSANDRA` names (`host:port`), else the one of `scripts/cassandra`, which is started when
+//! it does not run. Every test has keyspaces of its own.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where and stop")]
+
+mod connect;
+mod node;
