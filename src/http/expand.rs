@@ -42,9 +42,13 @@ fn expand(
 ) -> Result<BTreeMap<String, BTreeSet<String>>, Failure> {
     let mut found = BTreeMap::new();
     for query in queries {
-        let nodes = backend.find(&query, None, cancel)?;
-        let paths = nodes.into_iter().filter(|node| node.leaf || !leaves_only).map(|node| node.path);
-        found.insert(query, paths.collect());
+        let mut paths = BTreeSet::new();
+        backend.find(&query, None, cancel, &mut |node| {
+            if node.leaf || !leaves_only {
+                paths.insert(node.path.to_owned());
+            }
+        })?;
+        found.insert(query, paths);
     }
     Ok(found)
 }

@@ -1,19 +1,21 @@
 //! `/metrics/find` and `/metrics`: the nodes that match a pattern, in four formats.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+mod formats;
+
 use std::sync::Arc;
 
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use super::call::Call;
 use super::clock::Clock;
 use super::error::Failure;
 use super::reply::Wrapping;
-use super::{Api, Backend, Node, reply};
+use super::{Api, Backend, reply};
 use crate::model::Cancel;
+use formats::{Completer, NodeList, Nodes, Records, Tree};
 
 /// The formats a find can answer in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,15 +81,22 @@ impl Ask {
     }
 
     fn answer(&self, backend: &dyn Backend, cancel: &Cancel) -> Result<Vec<u8>, Failure> {
-        let nodes = backend.find(&self.query, self.window, cancel)?;
-        let hits = hits(&nodes, self.leaves_only);
-        let json = match self.format {
-            Format::TreeJson => to_json(&tree(hits, base_path(&self.query), self.wildcards)),
-            Format::Completer => to_json(&completions(hits, self.wildcards)),
-            Format::Json => to_json(&records(&hits)),
-            Format::NodeList => to_json(&node_list(&hits, self.position)),
+        let mut nodes: Box<dyn Nodes> = match self.format {
+            Format::TreeJson => Box::new(Tree::new(base_path(&self.query), self.wildcards)),
+            Format::Completer => Box::new(Completer::new(self.wildcards)),
+            Format::Json => Box::new(Records::default()),
+            Format::NodeList => Box::new(NodeList::new(self.position)),
         };
-        Ok(json)
+        backend.find(&self.query, self.window, cancel, &mut |node| {
+            // One that is a directory and a leaf comes twice.
+            if node.directory && !self.leaves_only {
+                nodes.add(&node, false);
+            }
+            if node.leaf {
+                nodes.add(&node, true);
+            }
+        })?;
+        Ok(nodes.json())
     }
 }
 
@@ -124,142 +133,6 @@ fn completed(query: &str, variants: bool) -> String {
 /// All of the query up to its last dot, wildcards included: ids begin with it.
 fn base_path(query: &str) -> &str {
     query.rfind('.').map_or("", |dot| &query[..=dot])
-}
-
-/// A node as a directory or as a leaf. One that is both gives two hits, the directory first.
-#[derive(Clone, Copy)]
-struct Hit<'a> {
-    node: &'a Node,
-    leaf: bool,
-}
-
-fn hits(nodes: &[Node], leaves_only: bool) -> Vec<Hit<'_>> {
-    let mut hits = Vec::with_capacity(nodes.len());
-    for node in nodes {
-        if node.directory && !leaves_only {
-            hits.push(Hit { node, leaf: false });
-        }
-        if node.leaf {
-            hits.push(Hit { node, leaf: true });
-        }
-    }
-    hits
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct TreeEntry<'a> {
-    text: &'a str,
-    id: String,
-    // Numbers, not booleans: Grafana's backend decodes them into integers.
-    allow_children: u8,
-    expandable: u8,
-    leaf: u8,
-}
-
-impl<'a> TreeEntry<'a> {
-    fn new(base: &str, text: &'a str, leaf: bool) -> Self {
-        let branch = u8::from(!leaf);
-        let id = [base, text].concat();
-        Self { text, id, allow_children: branch, expandable: branch, leaf: u8::from(leaf) }
-    }
-}
-
-/// One entry per name: branches, then leaves, each sorted; where both exist the branch stays.
-fn tree<'a>(hits: Vec<Hit<'a>>, base: &str, wildcards: bool) -> Vec<TreeEntry<'a>> {
-    // Thousands of hosts have the same few names below them: put together before they are sorted.
-    let mut by_name: HashMap<&str, bool, ahash::RandomState> = HashMap::default();
-    for hit in &hits {
-        by_name.entry(hit.node.name()).or_insert(hit.leaf);
-    }
-    let mut names: Vec<(bool, &str)> = by_name.into_iter().map(|(name, leaf)| (leaf, name)).collect();
-    names.sort_unstable();
-    let mut entries = Vec::with_capacity(names.len() + 1);
-    if wildcards && hits.len() > 1 {
-        entries.push(TreeEntry::new(base, "*", hits.iter().all(|hit| hit.leaf)));
-    }
-    entries.extend(names.into_iter().map(|(leaf, name)| TreeEntry::new(base, name, leaf)));
-    entries
-}
-
-#[derive(Serialize)]
-struct Completions<'a> {
-    metrics: Vec<Completion<'a>>,
-}
-
-#[derive(Serialize)]
-struct Completion<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    path: Option<String>,
-    name: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    is_leaf: Option<&'static str>,
-}
-
-fn completions(mut hits: Vec<Hit<'_>>, wildcards: bool) -> Completions<'_> {
-    hits.sort_by_key(|hit| hit.node.name());
-    let mut metrics: Vec<_> = hits
-        .iter()
-        .map(|&Hit { node, leaf }| Completion {
-            path: Some(if leaf { node.path.clone() } else { format!("{}.", node.path) }),
-            name: node.name(),
-            is_leaf: Some(if leaf { "1" } else { "0" }),
-        })
-        .collect();
-    if wildcards && metrics.len() > 1 {
-        metrics.push(Completion { path: None, name: "*", is_leaf: None });
-    }
-    Completions { metrics }
-}
-
-#[derive(Serialize)]
-struct Record<'a> {
-    path: &'a str,
-    is_leaf: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    intervals: Option<Intervals>,
-}
-
-#[derive(Serialize)]
-struct Interval {
-    start: u32,
-    end: u32,
-}
-
-/// A list of one, or of none for a metric without data.
-struct Intervals(Option<Interval>);
-
-impl Serialize for Intervals {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.0.iter())
-    }
-}
-
-fn records<'a>(hits: &[Hit<'a>]) -> Vec<Record<'a>> {
-    hits.iter()
-        .map(|&Hit { node, leaf }| Record {
-            path: &node.path,
-            is_leaf: leaf,
-            intervals: leaf.then(|| Intervals(node.span.map(|(start, end)| Interval { start, end }))),
-        })
-        .collect()
-}
-
-#[derive(Serialize)]
-struct NodeList<'a> {
-    nodes: BTreeSet<&'a str>,
-}
-
-/// The distinct components at one place of the paths; negative places count from the end.
-fn node_list<'a>(hits: &[Hit<'a>], position: i64) -> NodeList<'a> {
-    let mut seen = HashSet::new();
-    for hit in hits {
-        let mut parts = hit.node.path.split('.');
-        let place = usize::try_from(position.unsigned_abs()).unwrap_or(usize::MAX);
-        let part = if position < 0 { parts.nth_back(place - 1) } else { parts.nth(place) };
-        seen.extend(part);
-    }
-    NodeList { nodes: seen.into_iter().collect() }
 }
 
 /// Serialising these plain structs into memory has nothing to fail on.

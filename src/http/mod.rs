@@ -40,14 +40,15 @@ pub trait Backend: Send + Sync + 'static {
     /// Where renders get their series.
     fn source(&self) -> &dyn Source;
 
-    /// The nodes that match `query`, sorted by path. With a `window` (first and last epoch second) leaves without data in
-    /// it are left out; directories stay.
+    /// Visits the nodes that match `query`, sorted by path. With a `window` (first and last epoch second) leaves without
+    /// data in it are left out; directories stay.
     fn find(
         &self,
         query: &str,
         window: Option<(i64, i64)>,
         cancel: &Cancel,
-    ) -> Result<Vec<Node>, FindFailure>;
+        visit: &mut dyn FnMut(Node<'_>),
+    ) -> Result<(), FindFailure>;
 
     /// All metric names in order, by asking again and again for up to so many; none when all were given.
     fn names(&self) -> NameStream;
@@ -67,10 +68,10 @@ pub trait Backend: Send + Sync + 'static {
 pub type NameStream = Box<dyn FnMut(usize) -> Vec<String> + Send>;
 
 /// One node of the metric tree. A name can be a metric and a directory at once.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Node {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Node<'a> {
     /// Full path, without a dot at the end.
-    pub path: String,
+    pub path: &'a str,
     /// Is it a metric?
     pub leaf: bool,
     /// Does it hold other nodes?
@@ -79,12 +80,10 @@ pub struct Node {
     pub span: Option<(u32, u32)>,
 }
 
-impl Node {
-    /// The last component of the path.
-    pub fn name(&self) -> &str {
-        let begin = memchr::memrchr(b'.', self.path.as_bytes()).map_or(0, |dot| dot + 1);
-        self.path.get(begin..).unwrap_or(&self.path)
-    }
+/// The last component of a path.
+fn last_component(path: &str) -> &str {
+    let begin = memchr::memrchr(b'.', path.as_bytes()).map_or(0, |dot| dot + 1);
+    path.get(begin..).unwrap_or(path)
 }
 
 /// Why a find gave no answer.

@@ -23,17 +23,15 @@ mod tree;
 mod walk;
 
 #[cfg(test)]
-mod measure;
-#[cfg(test)]
 mod tests;
 
-pub use found::{FindError, FindLimits, Found};
+pub use found::{FindError, FindLimits, Findings, Found};
 pub use shared::SharedIndex;
 pub use walk::NameWalk;
 
+use crate::model::MetricId;
 use crate::model::glob::Glob;
-use crate::model::{Cancel, MetricId};
-use search::{Accept, Collect, Search};
+use search::{Accept, Collect};
 use texts::{MAX_TEXT_BYTES, Refused, Texts};
 use tree::Tree;
 
@@ -139,69 +137,29 @@ impl Index {
         true
     }
 
-    /// The metrics and directories that match, sorted by path. A metric counts if `accept` says so; directories always do.
-    ///
-    /// A tagged name is found when the pattern is exactly that name.
-    pub fn find(
-        &self,
-        glob: &Glob,
-        limits: FindLimits,
-        accept: &dyn Fn(MetricId) -> bool,
-        cancel: &Cancel,
-    ) -> Result<Vec<Found>, FindError> {
-        self.search(glob, Collect::All, limits, accept, cancel)
-    }
-
-    /// Only the metrics that match, sorted by name.
-    pub fn find_leaves(
-        &self,
-        glob: &Glob,
-        limits: FindLimits,
-        accept: &dyn Fn(MetricId) -> bool,
-        cancel: &Cancel,
-    ) -> Result<Vec<(MetricId, String)>, FindError> {
-        self.search(glob, Collect::Leaves, limits, accept, cancel).map(leaves)
-    }
-
     /// Bytes allocated for all of it.
     pub fn memory_bytes(&self) -> usize {
         self.names.memory_bytes() + self.tree.memory_bytes()
     }
 
-    fn search(
-        &self,
-        glob: &Glob,
-        collect: Collect,
-        limits: FindLimits,
-        accept: Accept<'_>,
-        cancel: &Cancel,
-    ) -> Result<Vec<Found>, FindError> {
-        if let Some(found) = self.shortcut(glob, collect, accept) {
-            return Ok(found);
-        }
-        let mut search = Search::new(glob, collect, limits);
-        while !search.step(self, accept, cancel, CHECK_EVERY)? {}
-        Ok(search.take_hits())
-    }
-
     /// The answer, if it can be had by looking one name up.
-    fn shortcut(&self, glob: &Glob, collect: Collect, accept: Accept<'_>) -> Option<Vec<Found>> {
+    fn shortcut(&self, glob: &Glob, collect: Collect, accept: Accept<'_>) -> Option<Findings> {
         let tagged = is_tagged(glob.as_str());
         if !tagged && (collect == Collect::All || !glob.is_literal()) {
             return None;
         }
         // Values of tags may hold dots and wildcards: the text as written comes first.
-        let as_written = if tagged { self.leaf(glob.as_str()) } else { None };
-        let found = as_written.or_else(|| self.leaf(glob.literal()?));
+        let named = |name| Some((name, self.lookup(str::as_bytes(name))?));
+        let as_written = if tagged { named(glob.as_str()) } else { None };
+        let found = as_written.or_else(|| named(glob.literal()?));
         if found.is_none() && !glob.is_literal() {
             return None;
         }
-        Some(found.into_iter().filter(|found| found.leaf.is_some_and(accept)).collect())
-    }
-
-    fn leaf(&self, name: &str) -> Option<Found> {
-        let leaf = Some(self.lookup(name.as_bytes())?);
-        Some(Found { path: name.to_owned(), leaf, directory: false })
+        let mut findings = Findings::default();
+        if let Some((name, id)) = found.filter(|&(_, id)| accept(id)) {
+            findings.push("", name, Some(id), false);
+        }
+        Some(findings)
     }
 
     fn tree(&self) -> &Tree {
@@ -211,8 +169,4 @@ impl Index {
 
 fn is_tagged(name: &str) -> bool {
     name.contains(';')
-}
-
-fn leaves(found: Vec<Found>) -> Vec<(MetricId, String)> {
-    found.into_iter().filter_map(|found| Some((found.leaf?, found.path))).collect()
 }

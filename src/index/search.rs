@@ -6,7 +6,7 @@
 use std::cmp::Ordering;
 
 use super::Index;
-use super::found::{FindError, FindLimits, Found};
+use super::found::{FindError, FindLimits, Findings};
 use super::plan::Plan;
 use super::tree::{Child, DirId, ROOT, Tree};
 use crate::model::glob::Glob;
@@ -41,7 +41,7 @@ pub(super) struct Search<'g> {
     /// The path of the innermost directory, with a dot at the end unless it is the root.
     path: String,
     /// Hits of the branches that are done, and of this one.
-    hits: Vec<Found>,
+    hits: Findings,
     /// Where the hits of this branch begin.
     branch_hits: usize,
     /// Hits of this branch that are known but not reached yet.
@@ -85,7 +85,7 @@ impl<'g> Search<'g> {
             frames: Vec::new(),
             items: Vec::new(),
             path: String::new(),
-            hits: Vec::new(),
+            hits: Findings::default(),
             branch_hits: 0,
             pending: 0,
         }
@@ -133,7 +133,7 @@ impl<'g> Search<'g> {
     }
 
     /// The hits so far, which are forgotten here.
-    pub(super) fn take_hits(&mut self) -> Vec<Found> {
+    pub(super) fn take_hits(&mut self) -> Findings {
         self.branch_hits = 0;
         std::mem::take(&mut self.hits)
     }
@@ -158,8 +158,7 @@ impl<'g> Search<'g> {
     /// Sorts the hits of several branches together, each name once.
     fn merge_hits(&mut self) -> Result<(), FindError> {
         if self.glob.branches().len() > 1 {
-            self.hits.sort_by(|a, b| a.path.cmp(&b.path));
-            self.hits.dedup_by(|a, b| a.path == b.path);
+            self.hits.sort();
         }
         self.check(self.hits.len())
     }
@@ -261,11 +260,8 @@ impl<'g> Search<'g> {
         let text = tree.text(component);
         match task {
             Task::Hit { leaf, directory } => {
-                let mut path = String::with_capacity(self.path.len() + text.len());
-                path.push_str(&self.path);
-                path.push_str(text);
                 self.pending -= 1;
-                self.hits.push(Found { path, leaf, directory });
+                self.hits.push(&self.path, text, leaf, directory);
             }
             Task::Descend { dir, states } => {
                 self.path.push_str(text);

@@ -3,7 +3,7 @@
 use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::search::{Accept, Collect, Search};
-use super::{CHECK_EVERY, FindError, FindLimits, Found, Index, leaves};
+use super::{CHECK_EVERY, FindError, FindLimits, Findings, Index};
 use crate::model::glob::Glob;
 use crate::model::{Cancel, MetricId};
 
@@ -29,40 +29,32 @@ impl SharedIndex {
         self.index.write()
     }
 
-    /// As [`Index::find`], but a writer who waits gets in between. What changes meanwhile may or may not be seen.
-    ///
-    /// `accept` is called with the lock held: it must not lock the index.
-    pub fn find(
-        &self,
-        glob: &Glob,
-        limits: FindLimits,
-        accept: &dyn Fn(MetricId) -> bool,
-        cancel: &Cancel,
-    ) -> Result<Vec<Found>, FindError> {
-        self.search(glob, Collect::All, limits, accept, cancel)
+    /// The metrics and directories that match, sorted by path. A tagged name is found when the pattern is exactly that
+    /// name. A writer who waits gets in between; what changes meanwhile may or may not be seen.
+    pub fn find(&self, glob: &Glob, limits: FindLimits, cancel: &Cancel) -> Result<Findings, FindError> {
+        self.search(glob, Collect::All, limits, &|_| true, cancel)
     }
 
-    /// As [`Index::find_leaves`], but a writer who waits gets in between.
-    ///
-    /// `accept` is called with the lock held: it must not lock the index.
+    /// Only the metrics that match, sorted by name.
     pub fn find_leaves(
         &self,
         glob: &Glob,
         limits: FindLimits,
-        accept: &dyn Fn(MetricId) -> bool,
         cancel: &Cancel,
     ) -> Result<Vec<(MetricId, String)>, FindError> {
-        self.search(glob, Collect::Leaves, limits, accept, cancel).map(leaves)
+        let found = self.search(glob, Collect::Leaves, limits, &|_| true, cancel)?;
+        Ok(found.iter().filter_map(|found| Some((found.leaf?, found.path.to_owned()))).collect())
     }
 
-    fn search(
+    /// `accept` is called with the lock held: it must not lock the index.
+    pub(super) fn search(
         &self,
         glob: &Glob,
         collect: Collect,
         limits: FindLimits,
         accept: Accept<'_>,
         cancel: &Cancel,
-    ) -> Result<Vec<Found>, FindError> {
+    ) -> Result<Findings, FindError> {
         let mut index = self.read();
         if let Some(found) = index.shortcut(glob, collect, accept) {
             return Ok(found);

@@ -6,42 +6,51 @@ use std::time::Instant;
 
 use proptest::prelude::*;
 
+use super::search::Search;
 use super::*;
+use crate::model::Cancel;
 
 const NO_LIMIT: FindLimits = FindLimits { max_hits: usize::MAX };
 
-fn index(names: &[&str]) -> Index {
+fn index(names: &[&str]) -> SharedIndex {
     let mut index = Index::new();
     for (id, name) in (0..).zip(names) {
         index.insert(MetricId(id), name).unwrap();
     }
-    index
+    SharedIndex::new(index)
+}
+
+/// A name, its metric, and whether it is a directory.
+type Hit = (String, Option<MetricId>, bool);
+
+fn hits(found: &Findings) -> Vec<Hit> {
+    found.iter().map(|found| (found.path.to_owned(), found.leaf, found.directory)).collect()
 }
 
 fn glob(pattern: &str) -> Glob {
     Glob::parse(pattern).unwrap()
 }
 
-fn find(index: &Index, pattern: &str) -> Vec<Found> {
-    index.find(&glob(pattern), NO_LIMIT, &|_| true, &Cancel::never()).unwrap()
+fn find(index: &SharedIndex, pattern: &str) -> Vec<Hit> {
+    hits(&index.find(&glob(pattern), NO_LIMIT, &Cancel::never()).unwrap())
 }
 
 /// Paths as `path`, `path.` for a directory, `path+` for both.
-fn paths(index: &Index, pattern: &str) -> Vec<String> {
-    let mark = |found: &Found| match (found.leaf, found.directory) {
+fn paths(index: &SharedIndex, pattern: &str) -> Vec<String> {
+    let mark = |leaf: Option<MetricId>, directory| match (leaf, directory) {
         (Some(_), false) => "",
         (None, true) => ".",
         (Some(_), true) => "+",
         (None, false) => "?",
     };
-    find(index, pattern).iter().map(|found| format!("{}{}", found.path, mark(found))).collect()
+    find(index, pattern).iter().map(|(path, leaf, dir)| format!("{path}{}", mark(*leaf, *dir))).collect()
 }
 
-fn names(index: &Index, chunk: usize) -> Vec<String> {
+fn names(index: &SharedIndex, chunk: usize) -> Vec<String> {
     let mut walk = NameWalk::new();
     let mut names = Vec::new();
     loop {
-        let next = walk.next_chunk(index, chunk);
+        let next = walk.next_chunk(&index.read(), chunk);
         assert!(next.len() <= chunk);
         if next.is_empty() {
             return names;
@@ -68,20 +77,11 @@ fn finds_metrics_and_directories() {
 #[test]
 fn leaves_only() {
     let index = index(&["a.b.c", "a.b", "x;k=v"]);
-    let leaves =
-        |pattern| index.find_leaves(&glob(pattern), NO_LIMIT, &|id| id.0 != 0, &Cancel::never()).unwrap();
-    assert_eq!(leaves("**"), [(MetricId(1), "a.b".to_owned())]);
+    let leaves = |pattern| index.find_leaves(&glob(pattern), NO_LIMIT, &Cancel::never()).unwrap();
+    assert_eq!(leaves("**"), [(MetricId(1), "a.b".to_owned()), (MetricId(0), "a.b.c".to_owned())]);
     assert_eq!(leaves("a.b"), [(MetricId(1), "a.b".to_owned())]);
-    assert_eq!(leaves("a.b.c"), []);
     assert_eq!(leaves("a"), []);
     assert_eq!(leaves("x;k=v"), [(MetricId(2), "x;k=v".to_owned())]);
-}
-
-#[test]
-fn a_metric_that_is_not_accepted_leaves_its_directory() {
-    let index = index(&["a.b.c", "a.b", "a.d"]);
-    let found = index.find(&glob("a.*"), NO_LIMIT, &|_| false, &Cancel::never()).unwrap();
-    assert_eq!(found, [Found { path: "a.b".to_owned(), leaf: None, directory: true }]);
 }
 
 #[test]
@@ -94,9 +94,7 @@ fn tagged_names_are_found_by_their_text_alone() {
     assert_eq!(paths(&index, "**"), ["disk.", "disk.used"]);
     assert_eq!(paths(&index, "{m;k=v,disk}"), ["disk."]);
     assert_eq!(names(&index, 10), ["disk.used"]);
-    assert_eq!(index.lookup(b"m;k=a*"), Some(MetricId(2)));
-    let none = index.find(&glob("m;k=a*"), NO_LIMIT, &|_| false, &Cancel::never()).unwrap();
-    assert_eq!(none, []);
+    assert_eq!(index.read().lookup(b"m;k=a*"), Some(MetricId(2)));
 }
 
 #[test]
@@ -107,29 +105,36 @@ fn paths_sort_by_their_bytes() {
     for chunk in [1, 2, 100] {
         assert_eq!(names(&index, chunk), sorted);
     }
-    let found: Vec<String> = find(&index, "**").into_iter().map(|found| found.path).collect();
-    assert!(found.is_sorted(), "{found:?}");
+    let found = paths(&index, "**");
+    assert!(find(&index, "**").is_sorted_by(|a, b| a.0 < b.0), "{found:?}");
 }
 
 #[test]
 fn inserting_twice_is_refused_and_changes_nothing() {
-    let mut index = index(&["a.b"]);
+    let shared = index(&["a.b"]);
+    let mut index = shared.write();
     let taken = InsertError::NameTaken { name: "a.b".to_owned(), id: MetricId(0) };
     assert_eq!(index.insert(MetricId(1), "a.b"), Err(taken));
     assert_eq!(index.insert(MetricId(0), "a.c"), Err(InsertError::IdTaken(MetricId(0))));
     assert_eq!(index.insert(MetricId(u32::MAX), "a.c"), Err(InsertError::Full));
     let long = "x".repeat(70_000);
     assert_eq!(index.insert(MetricId(1), &long), Err(InsertError::TooLong { bytes: 70_000 }));
-    assert_eq!((paths(&index, "**"), index.len()), (vec!["a.".to_owned(), "a.b".to_owned()], 1));
+    assert_eq!(index.len(), 1);
+    drop(index);
+    assert_eq!(paths(&shared, "**"), ["a.", "a.b"]);
 }
 
 #[test]
 fn a_removed_metric_is_gone_everywhere() {
-    let mut index = index(&["a.b", "a.c", "t;k=v"]);
+    let shared = index(&["a.b", "a.c", "t;k=v"]);
+    let mut index = shared.write();
     assert!(index.remove(MetricId(0)) && index.remove(MetricId(2)));
     assert!(!index.remove(MetricId(0)) && !index.remove(MetricId(77)));
     assert_eq!((index.lookup(b"a.b"), index.lookup(b"t;k=v"), index.name(MetricId(0))), (None, None, None));
-    assert_eq!((paths(&index, "**"), index.len()), (vec!["a.".to_owned(), "a.c".to_owned()], 1));
+    assert_eq!(index.len(), 1);
+    drop(index);
+    assert_eq!(paths(&shared, "**"), ["a.", "a.c"]);
+    let mut index = shared.write();
     index.insert(MetricId(9), "a.b").unwrap();
     assert_eq!((index.lookup(b"a.b"), index.name(MetricId(9))), (Some(MetricId(9)), Some("a.b")));
 }
@@ -137,9 +142,8 @@ fn a_removed_metric_is_gone_everywhere() {
 #[test]
 fn too_many_hits_name_the_limit_and_the_key() {
     let index = index(&["a.b", "a.c", "a.d"]);
-    let limited = |pattern: &str, max_hits| {
-        index.find(&glob(pattern), FindLimits { max_hits }, &|_| true, &Cancel::never())
-    };
+    let limited =
+        |pattern: &str, max_hits| index.find(&glob(pattern), FindLimits { max_hits }, &Cancel::never());
     assert_eq!(limited("a.*", 3).unwrap().len(), 3);
     let text = limited("a.*", 2).unwrap_err().to_string();
     assert_eq!(text, "`a.*` matches more than 2 names; narrow it, or raise query.max_find_hits");
@@ -152,9 +156,9 @@ fn a_find_stops_when_nobody_waits() {
     let index = index(&["a.b"]);
     let gone = Cancel::never();
     gone.cancel();
-    assert_eq!(index.find(&glob("*"), NO_LIMIT, &|_| true, &gone), Err(FindError::Abandoned));
+    assert_eq!(index.find(&glob("*"), NO_LIMIT, &gone).unwrap_err(), FindError::Abandoned);
     let late = Cancel::at(Instant::now());
-    let error = index.find(&glob("*"), NO_LIMIT, &|_| true, &late).unwrap_err();
+    let error = index.find(&glob("*"), NO_LIMIT, &late).unwrap_err();
     assert!(error.to_string().contains("query.find_timeout"), "{error}");
 }
 
@@ -167,12 +171,14 @@ fn a_find_that_began_stops_at_its_next_look() {
         cancel.cancel();
         true
     };
-    assert_eq!(index.find(&glob("a.*"), NO_LIMIT, &accept, &cancel), Err(FindError::Abandoned));
+    let stopped = index.search(&glob("a.*"), Collect::All, NO_LIMIT, &accept, &cancel);
+    assert_eq!(stopped.unwrap_err(), FindError::Abandoned);
 }
 
 #[test]
 fn a_walk_survives_changes_between_chunks() {
-    let mut index = index(&["a.a", "a.b", "a.c", "b.a", "b.b"]);
+    let shared = index(&["a.a", "a.b", "a.c", "b.a", "b.b"]);
+    let mut index = shared.write();
     let mut walk = NameWalk::new();
     assert_eq!(walk.next_chunk(&index, 2), ["a.a", "a.b"]);
     index.remove(MetricId(4));
@@ -213,10 +219,10 @@ fn a_writer_gets_in_during_a_find() {
             shared.write().insert(MetricId(20_000), "z.new").unwrap();
             written.store(true, Ordering::Release);
         });
-        shared.find(&glob("**"), NO_LIMIT, &accept, &Cancel::never()).unwrap()
+        shared.search(&glob("**"), Collect::All, NO_LIMIT, &accept, &Cancel::never()).unwrap()
     });
     assert!(seen.into_inner(), "the write had to wait for the whole find");
-    assert!(found.len() >= 20_101 && found.is_sorted_by(|a, b| a.path < b.path));
+    assert!(found.len() >= 20_101 && hits(&found).is_sorted_by(|a, b| a.0 < b.0));
 }
 
 #[test]
@@ -228,18 +234,14 @@ fn the_index_is_shared_and_a_walk_moves_between_threads() {
 }
 
 /// Every metric and directory by path, as the definition has it.
-fn model_find(names: &BTreeMap<String, u32>, pattern: &Glob) -> Vec<Found> {
+fn model_find(names: &BTreeMap<String, u32>, pattern: &Glob) -> Vec<Hit> {
     let mut paths: BTreeSet<&str> = names.keys().map(String::as_str).collect();
     for name in names.keys() {
         paths.extend(name.match_indices('.').map(|(at, _)| &name[..at]));
     }
     let below =
         |path: &str| names.keys().any(|name| name.strip_prefix(path).is_some_and(|r| r.starts_with('.')));
-    let found = |path: &str| Found {
-        path: path.to_owned(),
-        leaf: names.get(path).copied().map(MetricId),
-        directory: below(path),
-    };
+    let found = |path: &str| (path.to_owned(), names.get(path).copied().map(MetricId), below(path));
     paths.into_iter().filter(|path| pattern.matches(path)).map(found).collect()
 }
 
@@ -267,36 +269,36 @@ proptest! {
 
     #[test]
     fn find_agrees_with_a_set_of_names(ops in prop::collection::vec(op(), 1..120), budget in 1_usize..40) {
-        let mut index = Index::new();
+        let shared = SharedIndex::default();
         let mut model: BTreeMap<String, u32> = BTreeMap::new();
         for (id, op) in (0..).zip(ops) {
             match op {
                 Op::Insert(name) => {
                     let fresh = !model.contains_key(&name);
-                    prop_assert_eq!(index.insert(MetricId(id), &name).is_ok(), fresh);
+                    prop_assert_eq!(shared.write().insert(MetricId(id), &name).is_ok(), fresh);
                     model.entry(name).or_insert(id);
                 }
                 Op::Remove(which) if !model.is_empty() => {
                     let name = which.get(&model.keys().cloned().collect::<Vec<_>>()).clone();
                     let id = model.remove(&name).unwrap();
-                    prop_assert!(index.remove(MetricId(id)));
+                    prop_assert!(shared.write().remove(MetricId(id)));
                 }
-                Op::Remove(_) => prop_assert!(!index.remove(MetricId(id))),
+                Op::Remove(_) => prop_assert!(!shared.write().remove(MetricId(id))),
                 Op::Find(pattern) => {
                     let glob = glob(&pattern);
                     let expected = model_find(&model, &glob);
-                    prop_assert_eq!(&find(&index, &pattern), &expected, "{}", pattern);
+                    prop_assert_eq!(&find(&shared, &pattern), &expected, "{}", pattern);
                     let mut search = Search::new(&glob, Collect::All, NO_LIMIT);
-                    while !search.step(&index, &|_| true, &Cancel::never(), budget).unwrap() {}
-                    prop_assert_eq!(search.take_hits(), expected, "{} in small steps", pattern);
+                    while !search.step(&shared.read(), &|_| true, &Cancel::never(), budget).unwrap() {}
+                    prop_assert_eq!(hits(&search.take_hits()), expected, "{} in small steps", pattern);
                 }
             }
-            prop_assert_eq!(index.len(), model.len());
+            prop_assert_eq!(shared.read().len(), model.len());
         }
         let all: Vec<String> = model.keys().cloned().collect();
-        prop_assert_eq!(names(&index, budget), all);
+        prop_assert_eq!(names(&shared, budget), all);
         for (name, id) in &model {
-            prop_assert_eq!(index.lookup(name.as_bytes()), Some(MetricId(*id)));
+            prop_assert_eq!(shared.read().lookup(name.as_bytes()), Some(MetricId(*id)));
         }
     }
 }

@@ -33,7 +33,7 @@ impl NameWalk {
             // Without limit and deadline nothing can fail; if it did, ending the walk would be right.
             self.done = self.search.step(index, &|_| true, &never, budget).unwrap_or(true);
         }
-        self.search.take_hits().into_iter().map(|found| found.path).collect()
+        self.search.take_hits().iter().map(|found| found.path.to_owned()).collect()
     }
 }
 

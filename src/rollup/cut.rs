@@ -2,14 +2,17 @@
 
 use std::sync::Arc;
 
-use super::head::Frozen;
+use super::head::{Direct, Frozen};
 use super::points::{Points, PointsError};
 use super::view::View;
-use crate::model::{MetricId, MetricRecord, Point, Policy, PolicyId, SlotRange, Span, Stage};
+use crate::model::{MetricId, MetricRecord, Point, Policy, PolicyId, SlotRange, Span, Stage, Window};
 use crate::store::{Column, Cut, Mark, Position, StoreError};
 
 const HOUR: u32 = 3600;
 const MANY_CREATED: usize = 50_000;
+/// Metrics whose points are collected together. Enough of them to wait for memory together, and few enough for what was
+/// read to stay in the cache: points of neighbours lie side by side.
+const GATHERED: usize = 64;
 
 impl Points {
     /// Writes all points in memory to the store and lets the log forget them. Gives the number of points written.
@@ -22,12 +25,29 @@ impl Points {
         let position = self.store().snapshot().position().clone();
         let mut cut = self.store().begin()?;
         let mut column = Column::default();
-        for id in frozen.metrics() {
-            let Some((policy_id, _)) = self.state(id) else { continue };
-            let Some(policy) = self.policies().get(policy_id) else { continue };
-            raw_column(&frozen, id, policy.retention.raw(), &mut column);
-            cut.put(policy.retention.raw(), id, policy.aggregator, &column)?;
-            self.put_touched(&mut *cut, &frozen, id, (policy_id, policy), &position.marks)?;
+        let metrics: Vec<MetricId> = frozen.metrics().collect();
+        let mut gathered: Vec<Vec<Point>> = vec![Vec::new(); GATHERED];
+        for group in metrics.chunks(GATHERED) {
+            gathered.iter_mut().for_each(Vec::clear);
+            frozen.walk_many(group, |nth, point| gathered[nth].push(point));
+            let mut touched = Vec::new();
+            for (&id, points) in group.iter().zip(&mut gathered) {
+                let Some((policy_id, _)) = self.state(id) else { continue };
+                let Some(policy) = self.policies().get(policy_id) else { continue };
+                let stage = policy.retention.raw();
+                raw_column(points, stage, &mut column);
+                cut.put(stage, id, policy.aggregator, &column)?;
+                let marks = &position.marks;
+                self.note_touched(
+                    id,
+                    (policy_id, policy),
+                    marks,
+                    &column.times,
+                    frozen.direct(id),
+                    &mut touched,
+                );
+            }
+            self.put_touched(&mut *cut, touched)?;
         }
         cut.commit(Position {
             cut: frozen.cut(),
@@ -113,70 +133,117 @@ impl Points {
         frozen.metrics().filter_map(state).filter(is_news).map(rounded).collect()
     }
 
-    /// Writes anew the slots before the marks that the points of this cut fall into.
-    fn put_touched(
+    /// Notes the slots before the marks that points of this cut fall into: those of stage 0 at the ascending `times`, and
+    /// those that entered at a coarser one.
+    fn note_touched(
         &self,
-        cut: &mut dyn Cut,
-        frozen: &Frozen,
         id: MetricId,
         (policy_id, policy): (PolicyId, Arc<Policy>),
         marks: &[Mark],
-    ) -> Result<(), StoreError> {
-        let mut times: Vec<u32> = Vec::new();
-        frozen.walk(id, |p| times.push(p.timestamp));
-        times.extend(frozen.direct(id).iter().map(|d| d.point.timestamp));
+        times: &[u32],
+        direct: &[Direct],
+        touched: &mut Vec<Touched>,
+    ) {
         for (level, &stage) in policy.retention.stages().iter().enumerate().skip(1) {
             let mark = marks.iter().find(|m| m.policy == policy_id && m.level as usize == level);
             let mark = mark.map_or_else(|| self.first_mark(policy_id, level), |m| m.until);
-            let is_direct =
-                |t: u32| frozen.direct(id).iter().any(|d| d.level == level && d.point.timestamp == t);
-            let touched = times.iter().filter(|&&t| t < mark || is_direct(t));
-            let mut slots: Vec<u32> = touched.map(|&t| stage.floor(t)).collect();
-            if slots.is_empty() {
-                continue;
-            }
+            let late = times.iter().copied().take_while(|&t| t < mark);
+            let entered = direct.iter().filter(|d| d.level == level || d.point.timestamp < mark);
+            let entered = entered.map(|d| d.point.timestamp);
+            let mut slots: Vec<u32> = late.chain(entered).map(|t| stage.floor(t)).collect();
             slots.sort_unstable();
             slots.dedup();
-            let column = self.slots_of(id, (policy_id, Arc::clone(&policy)), level, &slots)?;
-            cut.put(stage, id, policy.aggregator, &column)?;
+            if !slots.is_empty() {
+                touched.push(Touched { id, policy: (policy_id, Arc::clone(&policy)), level, slots });
+            }
         }
-        Ok(())
     }
 
-    fn slots_of(
-        &self,
-        id: MetricId,
-        policy: (PolicyId, Arc<Policy>),
-        level: usize,
-        slots: &[u32],
-    ) -> Result<Column, StoreError> {
-        let step = policy.1.retention.stages()[level].step_secs;
-        let mut column = Column::default();
-        for run in slots.chunk_by(|a, b| a + step == *b) {
-            let [start, ..] = *run else { continue };
-            let range = SlotRange { start, step, len: run.len() };
-            let view = View::open(self, policy.clone(), vec![id], (start, range.end()));
-            for window in view.read(level, range)? {
-                for (at, &time) in run.iter().enumerate() {
-                    let partial = window.partial(at);
-                    if partial.count() > 0 {
-                        column.push_partial(time, partial);
-                    }
+    /// Writes touched slots anew, by ascending id within a stage as the store wants it.
+    fn put_touched(&self, cut: &mut dyn Cut, mut touched: Vec<Touched>) -> Result<(), StoreError> {
+        touched.sort_by_key(|t| (t.policy.0, t.level, t.id));
+        let mut columns = Vec::with_capacity(touched.len());
+        for alike in touched.chunk_by(|a, b| (a.policy.0, a.level) == (b.policy.0, b.level)) {
+            let [Touched { policy: (_, policy), level, .. }, ..] = alike else { continue };
+            let stage = policy.retention.stages()[*level];
+            for (touched, column) in alike.iter().zip(self.touched_columns(alike, stage.step_secs)?) {
+                columns.push((stage, touched.id, policy.aggregator, column));
+            }
+        }
+        columns.sort_by_key(|(stage, id, ..)| (*stage, *id));
+        columns.iter().try_for_each(|(stage, id, method, column)| cut.put(*stage, *id, *method, column))
+    }
+
+    /// The touched slots of metrics of one policy and level.
+    fn touched_columns(&self, alike: &[Touched], step: u32) -> Result<Vec<Column>, StoreError> {
+        let mut columns = vec![Column::default(); alike.len()];
+        if let Some(range) = common_range(alike, step) {
+            let windows = self.windows_of(alike, range)?;
+            for ((touched, window), column) in alike.iter().zip(&windows).zip(&mut columns) {
+                push_slots(window, &touched.slots, column);
+            }
+            return Ok(columns);
+        }
+        for (touched, column) in alike.iter().zip(&mut columns) {
+            for run in touched.slots.chunk_by(|a, b| a + step == *b) {
+                let [start, ..] = *run else { continue };
+                let range = SlotRange { start, step, len: run.len() };
+                for window in &self.windows_of(std::slice::from_ref(touched), range)? {
+                    push_slots(window, run, column);
                 }
             }
         }
-        Ok(column)
+        Ok(columns)
+    }
+
+    fn windows_of(&self, alike: &[Touched], range: SlotRange) -> Result<Vec<Window>, StoreError> {
+        let Some(Touched { policy, level, .. }) = alike.first() else { return Ok(Vec::new()) };
+        let ids = alike.iter().map(|t| t.id).collect();
+        View::open(self, policy.clone(), ids, (range.start, range.end())).read(*level, range)
     }
 }
 
-/// The metric's points by slot; of several in one slot the last accepted.
-fn raw_column(frozen: &Frozen, id: MetricId, stage: Stage, column: &mut Column) {
+/// Slots of a metric in an aggregated stage that a cut must write anew.
+struct Touched {
+    id: MetricId,
+    policy: (PolicyId, Arc<Policy>),
+    level: usize,
+    /// Ascending.
+    slots: Vec<u32>,
+}
+
+/// The range of all slots of these metrics, unless most of it belongs to nobody: one point from long ago must not make
+/// everybody read years.
+fn common_range(alike: &[Touched], step: u32) -> Option<SlotRange> {
+    let start = *alike.iter().filter_map(|t| t.slots.first()).min()?;
+    let last = *alike.iter().filter_map(|t| t.slots.last()).max()?;
+    let len = ((last - start) / step) as usize + 1;
+    let slots: usize = alike.iter().map(|t| t.slots.len()).sum();
+    (len * alike.len() <= 4 * slots).then_some(SlotRange { start, step, len })
+}
+
+fn push_slots(window: &Window, slots: &[u32], column: &mut Column) {
+    for &time in slots {
+        let partial = window.range.position(time).map(|at| window.partial(at));
+        if let Some(partial) = partial.filter(|partial| partial.count() > 0) {
+            column.push_partial(time, partial);
+        }
+    }
+}
+
+/// A metric's points, given newest first, by slot; of several in one slot the last accepted.
+fn raw_column(points: &mut Vec<Point>, stage: Stage, column: &mut Column) {
     column.clear();
-    let mut points: Vec<Point> = Vec::new();
-    frozen.walk(id, |p| points.push(Point { timestamp: stage.floor(p.timestamp), value: p.value }));
-    // Newest first, so a stable sort keeps the last accepted in front of its slot.
-    points.sort_by_key(|p| p.timestamp);
-    points.dedup_by_key(|p| p.timestamp);
+    for point in points.iter_mut() {
+        point.timestamp = stage.floor(point.timestamp);
+    }
+    if points.is_sorted_by(|newer, older| newer.timestamp > older.timestamp) {
+        points.reverse();
+    } else {
+        // The sort is stable: it keeps the last accepted in front of its slot.
+        points.sort_by_key(|p| p.timestamp);
+        points.dedup_by_key(|p| p.timestamp);
+    }
     column.times.extend(points.iter().map(|p| p.timestamp));
     column.values.extend(points.iter().map(|p| p.value));
 }

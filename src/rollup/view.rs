@@ -37,33 +37,32 @@ impl<'a> View<'a> {
         metrics: Vec<MetricId>,
         (from, until): (u32, u32),
     ) -> Self {
-        let mut memory: Vec<InMemory> = Vec::with_capacity(metrics.len());
+        let mut memory: Vec<InMemory> = metrics.iter().map(|_| InMemory::default()).collect();
         let inside = |t: u32| from <= t && t < until;
+        let take = |memory: &mut [InMemory], nth: usize, p: Point| {
+            if inside(p.timestamp) {
+                memory[nth].points.push(p);
+            }
+        };
+        let take_direct = |found: &mut InMemory, direct: &[Direct]| {
+            found.direct.extend(direct.iter().rev().filter(|d| inside(d.point.timestamp)));
+        };
         let frozen = {
             let held = points.memory();
-            for &id in &metrics {
-                let mut found = InMemory::default();
-                held.live.walk(id, |p| {
-                    if inside(p.timestamp) {
-                        found.points.push(p);
-                    }
-                });
-                found.direct.extend(held.live.direct(id).iter().rev().filter(|d| inside(d.point.timestamp)));
-                memory.push(found);
+            held.live.walk_many(&metrics, |nth, p| take(&mut memory, nth, p));
+            for (id, found) in metrics.iter().zip(&mut memory) {
+                take_direct(found, held.live.direct(*id));
             }
             held.frozen.clone()
         };
         let snapshot = points.store().snapshot();
-        let frozen = frozen.filter(|f| f.cut() > snapshot.position().cut);
-        for (id, found) in metrics.iter().zip(&mut memory) {
-            if let Some(frozen) = &frozen {
-                frozen.walk(*id, |p| {
-                    if inside(p.timestamp) {
-                        found.points.push(p);
-                    }
-                });
-                found.direct.extend(frozen.direct(*id).iter().rev().filter(|d| inside(d.point.timestamp)));
+        if let Some(frozen) = frozen.filter(|f| f.cut() > snapshot.position().cut) {
+            frozen.walk_many(&metrics, |nth, p| take(&mut memory, nth, p));
+            for (id, found) in metrics.iter().zip(&mut memory) {
+                take_direct(found, frozen.direct(*id));
             }
+        }
+        for found in &mut memory {
             found.points.reverse();
             found.direct.reverse();
         }

@@ -17,18 +17,20 @@ impl Backend for Engine {
         query: &str,
         window: Option<(i64, i64)>,
         cancel: &Cancel,
-    ) -> Result<Vec<Node>, FindFailure> {
+        visit: &mut dyn FnMut(Node<'_>),
+    ) -> Result<(), FindFailure> {
         let glob = Glob::parse(query).map_err(|e| FindFailure::Invalid(e.to_string()))?;
         let limits = FindLimits { max_hits: self.config.query.max_find_hits };
-        let found = self.index.find(&glob, limits, &|_| true, cancel).map_err(failure)?;
+        let found = self.index.find(&glob, limits, cancel).map_err(failure)?;
         let leaves: Vec<MetricId> = found.iter().filter_map(|f| f.leaf).collect();
         let mut spans = self.points.spans(&leaves).into_iter();
-        let mut nodes = Vec::with_capacity(found.len());
-        for found in found {
+        for found in found.iter() {
             let span = found.leaf.and_then(|_| spans.next()).unwrap_or(Span::EMPTY);
-            nodes.extend(node(found, span, window));
+            if let Some(node) = node(found, span, window) {
+                visit(node);
+            }
         }
-        Ok(nodes)
+        Ok(())
     }
 
     fn names(&self) -> NameStream {
@@ -62,7 +64,7 @@ impl Backend for Engine {
 }
 
 /// A node as the API shows it, or `None` for a metric without data in the window.
-fn node(found: Found, span: Span, window: Option<(i64, i64)>) -> Option<Node> {
+fn node(found: Found<'_>, span: Span, window: Option<(i64, i64)>) -> Option<Node<'_>> {
     let seconds = |t: i64| u32::try_from(t.max(0)).unwrap_or(u32::MAX);
     let inside = window.is_none_or(|(from, until)| span.overlaps(seconds(from), seconds(until)));
     let leaf = found.leaf.is_some() && inside;

@@ -31,7 +31,7 @@ impl Engine {
     ) -> Result<Vec<Fetched>, SourceError> {
         let glob = Glob::parse(&request.pattern).map_err(|e| SourceError::Invalid(e.to_string()))?;
         let limits = FindLimits { max_hits: self.config.query.max_series };
-        let leaves = self.index.find_leaves(&glob, limits, &|_| true, cancel).map_err(find_failed)?;
+        let leaves = self.index.find_leaves(&glob, limits, cancel).map_err(find_failed)?;
         let ids: Vec<MetricId> = leaves.iter().map(|(id, _)| *id).collect();
         self.charge(request, &ids, budget)?;
         let series = self.points.fetch(&ids, request.from, request.until, request.now, cancel);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use plumbago::http::{Backend, FindFailure, NameStream, Node};
-use plumbago::index::{FindLimits, Index};
+use plumbago::index::{FindLimits, Index, SharedIndex};
 use plumbago::model::glob::Glob;
 use plumbago::model::{Cancel, MetricId};
 use plumbago::render::source::{FetchRequest, Fetched, Source, SourceError};
@@ -15,7 +15,7 @@ const LIMITS: FindLimits = FindLimits { max_hits: 1000 };
 /// The data set; a metric's id is its place in it.
 pub(crate) struct Memory {
     series: Vec<Stored>,
-    index: Index,
+    index: SharedIndex,
 }
 
 impl Memory {
@@ -24,13 +24,13 @@ impl Memory {
         for (id, stored) in series.iter().enumerate() {
             index.insert(MetricId(id as u32), &stored.name).expect("a new name");
         }
-        Self { series, index }
+        Self { series, index: SharedIndex::new(index) }
     }
 
     fn fetch_one(&self, request: &FetchRequest, cancel: &Cancel) -> Result<Vec<Fetched>, SourceError> {
         let invalid = |e: &dyn std::fmt::Display| SourceError::Invalid(e.to_string());
         let glob = Glob::parse(&request.pattern).map_err(|e| invalid(&e))?;
-        let leaves = self.index.find_leaves(&glob, LIMITS, &|_| true, cancel).map_err(|e| invalid(&e))?;
+        let leaves = self.index.find_leaves(&glob, LIMITS, cancel).map_err(|e| invalid(&e))?;
         let series = |(id, _): (MetricId, String)| &self.series[id.0 as usize];
         Ok(leaves.into_iter().map(|leaf| window(series(leaf), request.from, request.until)).collect())
     }
@@ -60,21 +60,25 @@ impl Backend for Memory {
         self
     }
 
-    fn find(&self, query: &str, _: Option<(i64, i64)>, cancel: &Cancel) -> Result<Vec<Node>, FindFailure> {
+    fn find(
+        &self,
+        query: &str,
+        _: Option<(i64, i64)>,
+        cancel: &Cancel,
+        visit: &mut dyn FnMut(Node<'_>),
+    ) -> Result<(), FindFailure> {
         let invalid = |e: &dyn std::fmt::Display| FindFailure::Invalid(e.to_string());
         let glob = Glob::parse(query).map_err(|e| invalid(&e))?;
-        let found = self.index.find(&glob, LIMITS, &|_| true, cancel).map_err(|e| invalid(&e))?;
+        let found = self.index.find(&glob, LIMITS, cancel).map_err(|e| invalid(&e))?;
         let span = |id: MetricId| {
             let s = &self.series[id.0 as usize];
             Some((s.first as u32, (s.first + s.step * s.values.len() as i64) as u32))
         };
-        let node = |f: plumbago::index::Found| Node {
-            leaf: f.leaf.is_some(),
-            directory: f.directory,
-            span: f.leaf.and_then(span),
-            path: f.path,
-        };
-        Ok(found.into_iter().map(node).collect())
+        for f in found.iter() {
+            let (leaf, directory) = (f.leaf.is_some(), f.directory);
+            visit(Node { path: f.path, leaf, directory, span: f.leaf.and_then(span) });
+        }
+        Ok(())
     }
 
     /// Without the tagged ones, which graphite-web keeps in a tree of their own.

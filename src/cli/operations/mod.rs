@@ -66,7 +66,7 @@ fn open_alone(config: &Config) -> Result<Engine> {
 fn leaves(engine: &Engine, glob: &str) -> Result<Vec<(MetricId, String)>> {
     let glob = Glob::parse(glob).map_err(|e| UsageError(e.to_string()))?;
     let limits = FindLimits { max_hits: usize::MAX };
-    Ok(engine.index.find_leaves(&glob, limits, &|_| true, &Cancel::never())?)
+    Ok(engine.index.find_leaves(&glob, limits, &Cancel::never())?)
 }
 
 /// Deletes metrics with their points.

@@ -25,8 +25,8 @@ pub(in crate::cli) fn find(config: &Config, arguments: &Find, output: Output) ->
     let mut found: Vec<(String, bool, bool)> = Vec::new();
     if let Some(engine) = open(config)? {
         let limits = FindLimits { max_hits: usize::MAX };
-        let nodes = engine.index.find(&glob, limits, &|_| true, &Cancel::never())?;
-        found.extend(nodes.into_iter().map(|n| (n.path, n.leaf.is_some(), n.directory)));
+        let nodes = engine.index.find(&glob, limits, &Cancel::never())?;
+        found.extend(nodes.iter().map(|n| (n.path.to_owned(), n.leaf.is_some(), n.directory)));
     } else {
         let answer = remote::get(config, "/metrics/find", &[("query", &arguments.glob), ("format", "json")])?;
         let nodes: Vec<serde_json::Value> = serde_json::from_str(&answer).context("the server's answer")?;

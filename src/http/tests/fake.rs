@@ -12,7 +12,7 @@ use crate::model::{Cancel, Cancelled};
 use crate::render::source::{FetchRequest, Fetched, Source, SourceError};
 
 /// The metrics, all with data from 1000 to 2000.
-const LEAVES: [&str; 14] = [
+pub(super) const LEAVES: [&str; 14] = [
     "Zed.q",
     "a.b",
     "a.b.x",
@@ -70,7 +70,8 @@ impl Backend for FakeBackend {
         query: &str,
         window: Option<(i64, i64)>,
         cancel: &Cancel,
-    ) -> Result<Vec<Node>, FindFailure> {
+        visit: &mut dyn FnMut(Node<'_>),
+    ) -> Result<(), FindFailure> {
         *self.window.lock() = window;
         match query {
             "limit" => return Err(FindFailure::Limit("more than 5 hits (query.max_find_hits)".into())),
@@ -85,23 +86,20 @@ impl Backend for FakeBackend {
             GlobBuilder::new(pattern).build().unwrap().compile_matcher().is_match(text)
         };
         let depth = query.split('.').count();
-        let mut nodes: BTreeMap<String, Node> = BTreeMap::new();
+        let mut nodes: BTreeMap<String, (bool, bool)> = BTreeMap::new();
         for name in LEAVES {
             let parts: Vec<&str> = name.split('.').collect();
             if parts.len() < depth || !query.split('.').zip(&parts).all(|(q, p)| matches(q, p)) {
                 continue;
             }
-            let path = parts[..depth].join(".");
-            let node =
-                nodes.entry(path.clone()).or_insert(Node { path, leaf: false, directory: false, span: None });
-            if parts.len() == depth {
-                node.leaf = true;
-                node.span = Some((1000, 2000));
-            } else {
-                node.directory = true;
-            }
+            let node = nodes.entry(parts[..depth].join(".")).or_default();
+            node.0 |= parts.len() == depth;
+            node.1 |= parts.len() > depth;
         }
-        Ok(nodes.into_values().collect())
+        for (path, (leaf, directory)) in &nodes {
+            visit(Node { path, leaf: *leaf, directory: *directory, span: leaf.then_some((1000, 2000)) });
+        }
+        Ok(())
     }
 
     fn names(&self) -> NameStream {
@@ -143,8 +141,11 @@ impl FakeBackend {
             "slow" => return Err(SourceError::Abandoned),
             _ => {}
         }
-        let nodes = self.find(&request.pattern, None, cancel).unwrap();
-        Ok(nodes.into_iter().filter(|node| node.leaf).map(|node| series(node.path, request)).collect())
+        let mut found = Vec::new();
+        let mut take =
+            |node: Node<'_>| found.extend(node.leaf.then(|| series(node.path.to_owned(), request)));
+        self.find(&request.pattern, None, cancel, &mut take).unwrap();
+        Ok(found)
     }
 }
 

@@ -2,6 +2,7 @@
 
 pub mod csv;
 pub mod json;
+mod page;
 pub mod raw;
 pub mod thin;
 

@@ -1,0 +1,18 @@
+//! Figures of parts of the server by themselves, for whoever tunes one: `cargo bench --bench parts -- index` or `codec`.
+//! What a user sees is measured by the benchmark `load`.
+
+#![allow(missing_docs, clippy::unwrap_used)]
+
+mod codec;
+mod index;
+
+fn main() {
+    let parts: [(&str, fn()); 2] = [("codec", codec::run), ("index", index::run)];
+    let asked: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
+    for (name, run) in parts {
+        if asked.is_empty() || asked.iter().any(|a| a == name) {
+            println!("== {name}");
+            run();
+        }
+    }
+}

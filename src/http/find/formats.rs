@@ -1,0 +1,210 @@
+//! The four formats of a find: each takes the nodes one by one and then writes its JSON.
+
+use std::collections::{BTreeSet, HashMap};
+
+use serde::Serialize;
+
+use super::to_json;
+use crate::http::{Node, last_component};
+
+/// Takes nodes, sorted by path, and makes a document of them.
+pub(super) trait Nodes {
+    /// Adds a node as a leaf or as a directory.
+    fn add(&mut self, node: &Node<'_>, leaf: bool);
+
+    /// The document.
+    fn json(&mut self) -> Vec<u8>;
+}
+
+/// `treejson`: one entry per name: branches, then leaves, each sorted; where both exist the branch stays.
+pub(super) struct Tree<'a> {
+    base: &'a str,
+    wildcards: bool,
+    added: usize,
+    all_leaves: bool,
+    /// Thousands of hosts have the same few names below them: put together before they are sorted.
+    by_name: HashMap<Box<str>, bool, ahash::RandomState>,
+}
+
+impl<'a> Tree<'a> {
+    /// `base` is what ids begin with; with `wildcards` an entry for all comes first.
+    pub(super) fn new(base: &'a str, wildcards: bool) -> Self {
+        Self { base, wildcards, added: 0, all_leaves: true, by_name: HashMap::default() }
+    }
+}
+
+impl Nodes for Tree<'_> {
+    fn add(&mut self, node: &Node<'_>, leaf: bool) {
+        let name = last_component(node.path);
+        self.added += 1;
+        self.all_leaves &= leaf;
+        if !self.by_name.contains_key(name) {
+            self.by_name.insert(name.into(), leaf);
+        }
+    }
+
+    fn json(&mut self) -> Vec<u8> {
+        let mut names: Vec<(bool, &str)> = self.by_name.iter().map(|(name, &leaf)| (leaf, &**name)).collect();
+        names.sort_unstable();
+        let mut entries = Vec::with_capacity(names.len() + 1);
+        if self.wildcards && self.added > 1 {
+            entries.push(TreeEntry::new(self.base, "*", self.all_leaves));
+        }
+        entries.extend(names.into_iter().map(|(leaf, name)| TreeEntry::new(self.base, name, leaf)));
+        to_json(&entries)
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct TreeEntry<'a> {
+    text: &'a str,
+    id: String,
+    // Numbers, not booleans: Grafana's backend decodes them into integers.
+    allow_children: u8,
+    expandable: u8,
+    leaf: u8,
+}
+
+impl<'a> TreeEntry<'a> {
+    fn new(base: &str, text: &'a str, leaf: bool) -> Self {
+        let branch = u8::from(!leaf);
+        let id = [base, text].concat();
+        Self { text, id, allow_children: branch, expandable: branch, leaf: u8::from(leaf) }
+    }
+}
+
+/// `completer`: every node, sorted by its last component.
+pub(super) struct Completer {
+    wildcards: bool,
+    paths: Vec<(String, bool)>,
+}
+
+impl Completer {
+    /// With `wildcards` an entry for all comes last.
+    pub(super) fn new(wildcards: bool) -> Self {
+        Self { wildcards, paths: Vec::new() }
+    }
+}
+
+#[derive(Serialize)]
+struct Completion<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path: Option<String>,
+    name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    is_leaf: Option<&'static str>,
+}
+
+impl Nodes for Completer {
+    fn add(&mut self, node: &Node<'_>, leaf: bool) {
+        self.paths.push((node.path.to_owned(), leaf));
+    }
+
+    fn json(&mut self) -> Vec<u8> {
+        self.paths.sort_by(|(a, _), (b, _)| last_component(a).cmp(last_component(b)));
+        let mut metrics: Vec<Completion<'_>> = Vec::with_capacity(self.paths.len() + 1);
+        for (path, leaf) in &self.paths {
+            let (shown, is_leaf) = if *leaf { (path.clone(), "1") } else { (format!("{path}."), "0") };
+            metrics.push(Completion {
+                path: Some(shown),
+                name: last_component(path),
+                is_leaf: Some(is_leaf),
+            });
+        }
+        if self.wildcards && metrics.len() > 1 {
+            metrics.push(Completion { path: None, name: "*", is_leaf: None });
+        }
+        to_json(&Completions { metrics })
+    }
+}
+
+#[derive(Serialize)]
+struct Completions<'a> {
+    metrics: Vec<Completion<'a>>,
+}
+
+/// `json`: every node with its full path and when it has data.
+///
+/// Written straight into the document: this is the format of scripts that ask for thousands of names, and through a
+/// serialiser it took a third of the whole find.
+#[derive(Default)]
+pub(super) struct Records {
+    out: Vec<u8>,
+}
+
+impl Nodes for Records {
+    fn add(&mut self, node: &Node<'_>, leaf: bool) {
+        self.out.push(if self.out.is_empty() { b'[' } else { b',' });
+        self.out.extend_from_slice(br#"{"path":"#);
+        self.text(node.path);
+        if !leaf {
+            self.out.extend_from_slice(br#","is_leaf":false}"#);
+            return;
+        }
+        self.out.extend_from_slice(br#","is_leaf":true,"intervals":["#);
+        if let Some((start, end)) = node.span {
+            let mut digits = itoa::Buffer::new();
+            self.out.extend_from_slice(br#"{"start":"#);
+            self.out.extend_from_slice(digits.format(start).as_bytes());
+            self.out.extend_from_slice(br#","end":"#);
+            self.out.extend_from_slice(digits.format(end).as_bytes());
+            self.out.push(b'}');
+        }
+        self.out.extend_from_slice(b"]}");
+    }
+
+    fn json(&mut self) -> Vec<u8> {
+        if self.out.is_empty() {
+            self.out.push(b'[');
+        }
+        self.out.push(b']');
+        std::mem::take(&mut self.out)
+    }
+}
+
+impl Records {
+    fn text(&mut self, text: &str) {
+        let plain = |b: u8| b >= b' ' && b != b'"' && b != b'\\';
+        if text.bytes().fold(true, |all, b| all & plain(b)) {
+            self.out.push(b'"');
+            self.out.extend_from_slice(text.as_bytes());
+            self.out.push(b'"');
+        } else {
+            self.out.extend_from_slice(&to_json(&text));
+        }
+    }
+}
+
+/// `nodelist`: the distinct components at one place of the paths; negative places count from the end.
+pub(super) struct NodeList {
+    position: i64,
+    seen: BTreeSet<Box<str>>,
+}
+
+impl NodeList {
+    /// Of the components at `position`.
+    pub(super) fn new(position: i64) -> Self {
+        Self { position, seen: BTreeSet::new() }
+    }
+}
+
+#[derive(Serialize)]
+struct Seen<'a> {
+    nodes: Vec<&'a str>,
+}
+
+impl Nodes for NodeList {
+    fn add(&mut self, node: &Node<'_>, _leaf: bool) {
+        let mut parts = node.path.split('.');
+        let place = usize::try_from(self.position.unsigned_abs()).unwrap_or(usize::MAX);
+        let part = if self.position < 0 { parts.nth_back(place - 1) } else { parts.nth(place) };
+        if let Some(part) = part.filter(|&part| !self.seen.contains(part)) {
+            self.seen.insert(part.into());
+        }
+    }
+
+    fn json(&mut self) -> Vec<u8> {
+        to_json(&Seen { nodes: self.seen.iter().map(|part| &**part).collect() })
+    }
+}
