@@ -41,6 +41,14 @@ pub struct Cassandra {
     pub password_file: Option<PathBuf>,
     /// How globs are looked up.
     pub index: CassandraIndex,
+    /// Points are sent this often.
+    pub flush_interval: Duration,
+    /// Most bytes that may wait to be sent.
+    pub spool_bytes: u64,
+    /// Most batches under way.
+    pub max_in_flight: usize,
+    /// Most queries under way.
+    pub max_queries: usize,
     /// `[store.cassandra.tls]`
     pub tls: Tls,
 }
@@ -172,6 +180,10 @@ impl Default for Cassandra {
             password: None,
             password_file: None,
             index: CassandraIndex::Memory,
+            flush_interval: Duration::from_secs(60),
+            spool_bytes: 10 << 30,
+            max_in_flight: 128,
+            max_queries: 256,
             tls: Tls::default(),
         }
     }

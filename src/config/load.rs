@@ -37,7 +37,6 @@ impl Loaded {
         sources.apply_flags(&mut settings)?;
 
         let raw = settings.to_raw();
-        refuse_missing_store(&raw, &settings)?;
         refuse_shared_address(&raw, &settings)?;
         let mut warnings = Vec::new();
         let rules = rules(&raw.retention, &mut settings, &mut warnings)?;
@@ -47,19 +46,6 @@ impl Loaded {
 
 fn read_file(path: &Path) -> Result<String, ConfigError> {
     std::fs::read_to_string(path).map_err(|source| ConfigError::Read { path: path.to_owned(), source })
-}
-
-fn refuse_missing_store(raw: &Raw, settings: &Settings) -> Result<(), ConfigError> {
-    match raw.store.kind {
-        StoreChoice::Embedded => Ok(()),
-        StoreChoice::Cassandra => Err(ConfigError::BadValue {
-            at: settings.origin("store.kind"),
-            key: "store.kind".to_owned(),
-            message: "\"cassandra\" is not in this build, which has the embedded store only; \
-                      set it to \"embedded\" or leave it out"
-                .to_owned(),
-        }),
-    }
 }
 
 /// Two listeners on one address would fail later, with less to say about it.
@@ -137,7 +123,10 @@ fn resolve(raw: Raw, rules: Rules) -> Config {
 
 fn resolve_store(raw: raw::Store) -> Store {
     Store {
-        kind: StoreKind::Embedded,
+        kind: match raw.kind {
+            StoreChoice::Embedded => StoreKind::Embedded,
+            StoreChoice::Cassandra => StoreKind::Cassandra,
+        },
         path: raw.path.0,
         sync_interval: raw.sync_interval.0,
         cut_interval: raw.cut_interval.0,
@@ -165,6 +154,10 @@ fn resolve_cassandra(raw: raw::Cassandra, tls: raw::Tls) -> Cassandra {
         password: raw.password.0,
         password_file: raw.password_file.0,
         index: raw.index.0,
+        flush_interval: raw.flush_interval.0,
+        spool_bytes: raw.spool_bytes.0,
+        max_in_flight: to_usize(raw.max_in_flight.0),
+        max_queries: to_usize(raw.max_queries.0),
         tls: Tls {
             enabled: tls.enabled.0,
             ca_file: tls.ca_file.0,

@@ -62,15 +62,15 @@ sections! {
     }
 
     store: Store "store" "Where data lives." {
-        kind: StoreChoice = r#""embedded""#, "Which store. This build has the embedded one only.";
-        path: FilePath = r#""plumbago-data""#, "The data directory; made when it does not exist.";
+        kind: StoreChoice = r#""embedded""#, "Which store: `\"embedded\"` keeps everything in `store.path`, `\"cassandra\"` in a cluster.";
+        path: FilePath = r#""plumbago-data""#, "The data directory; made when it does not exist. In front of a cluster it is the spool.";
         sync_interval: Time<0> = r#""200ms""#, "How often the log is synced to disk; 0 means after every batch.";
         cut_interval: Time<1> = r#""10m""#, "Points in memory are written to blocks at least this often.";
         head_points: Positive = "12_000_000", "Points in memory are written to blocks as soon as there are this many.";
         reserve_bytes: Size<0> = r#""1GiB""#, "Free space to leave on the disk: below it new metrics are refused, below half of it reading from senders pauses.";
     }
 
-    cassandra: Cassandra "store.cassandra" "The Cassandra store. These keys are read and checked, but this build cannot use them yet." {
+    cassandra: Cassandra "store.cassandra" "The Cassandra store, in BigGraphite's tables. Used when `store.kind` is `\"cassandra\"`." {
         nodes: TextList = r#"["127.0.0.1:9042"]"#, "Nodes to begin with; the others are found through them.";
         datacenter: MaybeText = r#""""#, "Ask only nodes of this data centre; `\"\"` asks all, which is right for a cluster in one place.";
         keyspace: Keyspace = r#""biggraphite""#, "Keyspace of the points.";
@@ -88,6 +88,10 @@ sections! {
         password: MaybeSecret = r#""""#, "The password. Better given by `password_file`, or by the environment.";
         password_file: MaybePath = r#""""#, "File that holds the password; a line end after it does not count.";
         index: IndexChoice = r#""memory""#, "How globs are looked up.";
+        flush_interval: Time<1> = r#""1m""#, "Points are sent to the cluster this often, or later while it is slow: longer means fewer, fuller writes. Other servers see them then; this one at once.";
+        spool_bytes: Size<1> = r#""10GiB""#, "Points that wait for the cluster may take this much disk (about two bytes a point); then reading from senders pauses.";
+        max_in_flight: Positive = "128", "Most batches on their way to the cluster at a time; fewer while it is slow.";
+        max_queries: Positive = "256", "Most queries to the cluster at a time, over all readers.";
     }
 
     tls: Tls "store.cassandra.tls" "Encryption between this server and Cassandra." {

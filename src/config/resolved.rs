@@ -39,6 +39,8 @@ pub struct Listen {
 pub enum StoreKind {
     /// On this machine's disk.
     Embedded,
+    /// In a Cassandra cluster.
+    Cassandra,
 }
 
 /// The store and the log in front of it.

@@ -73,6 +73,14 @@ impl Window {
         }
     }
 
+    /// Forgets the slots from `position` on.
+    pub fn clear_from(&mut self, position: usize) {
+        self.values[position..].fill(f64::NAN);
+        if let Some(counts) = self.counts.get_mut(position..) {
+            counts.fill(0);
+        }
+    }
+
     /// True when no slot has a value.
     pub fn is_empty(&self) -> bool {
         self.values.iter().all(|v| v.is_nan())

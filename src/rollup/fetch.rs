@@ -112,7 +112,7 @@ impl Points {
     fn run_job(&self, ids: &[MetricId], job: &Job) -> Result<Vec<(usize, Series)>, PointsError> {
         let metrics = job.batch.iter().map(|&i| ids[i]).collect();
         let bounds = (job.range.start, job.range.end());
-        let view = View::open(self, (job.policy_id, Arc::clone(&job.policy)), metrics, bounds);
+        let view = View::open_shared(self, (job.policy_id, Arc::clone(&job.policy)), metrics, bounds);
         let windows = view.read(job.level, job.range)?;
         let finish =
             |window: Window| Series { range: window.range, values: finish(window, &job.policy, job.level) };

@@ -8,8 +8,6 @@ use super::view::View;
 use crate::model::{MetricId, Policy, PolicyId, SlotRange, Stage};
 use crate::store::{Column, Cut, Mark, StoreError};
 
-/// Slots of a stage that are filled in together: fewer, larger chunks. Until then readers aggregate them.
-const FILL_SLOTS: u32 = 32;
 /// Slots filled in by one commit: after a long stop the finer stage is read in pieces that fit into memory.
 const PIECE_SLOTS: u32 = 512;
 /// A slot is left open this long after its end, so that most late points are in before it is written.
@@ -27,7 +25,7 @@ impl Points {
                 let (finer, stage) = (stages[level - 1], stages[level]);
                 let target = stage.floor(now.saturating_sub(GRACE_SECS));
                 let quarter = u32::try_from(finer.span_secs() / 4).unwrap_or(u32::MAX) / stage.step_secs;
-                let due = FILL_SLOTS.min(quarter).max(1);
+                let due = self.store().fill_slots().min(quarter).max(1);
                 if target.saturating_sub(self.mark(id, level)) / stage.step_secs >= due {
                     self.fill_to(id, &policy, level, target)?;
                     moved += 1;

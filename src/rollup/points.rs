@@ -145,6 +145,7 @@ impl Points {
 
     /// Remembers that the catalogue does not have a metric of the old log yet.
     pub fn replay_created(&self, record: MetricRecord) {
+        self.catalogue.announce(&[(record.id, &record.name)]);
         self.created.lock().push(record);
     }
 
@@ -182,6 +183,8 @@ impl Points {
         encode_metrics(metrics.iter().copied(), &mut frame);
         let mut log = self.log.lock();
         log.append(&frame)?;
+        let announced: Vec<(MetricId, &str)> = metrics.iter().map(|&(id, _, name)| (id, name)).collect();
+        self.catalogue.announce(&announced);
         let mut memory = self.memory.lock();
         let mut created = self.created.lock();
         for &(id, policy, name) in metrics {

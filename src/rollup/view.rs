@@ -27,15 +27,36 @@ struct InMemory {
 }
 
 impl<'a> View<'a> {
-    /// Looks at `metrics`. Points in memory are taken only where they lie in `from..until`.
+    /// Looks at `metrics` as cuts and rollups do: at what this server wrote. Points in memory are taken only where they
+    /// lie in `from..until`.
     ///
     /// Memory is copied before the snapshot is opened: a cut in between shows its points twice, which is harmless, and
     /// never not at all. The cut's number tells whether the snapshot has the frozen points already.
     pub(super) fn open(
         points: &'a Points,
+        policy: (PolicyId, Arc<Policy>),
+        metrics: Vec<MetricId>,
+        bounds: (u32, u32),
+    ) -> Self {
+        Self::open_with(points, policy, metrics, bounds, || points.store().snapshot())
+    }
+
+    /// Looks at `metrics` as queries do: at what all servers wrote.
+    pub(super) fn open_shared(
+        points: &'a Points,
+        policy: (PolicyId, Arc<Policy>),
+        metrics: Vec<MetricId>,
+        bounds: (u32, u32),
+    ) -> Self {
+        Self::open_with(points, policy, metrics, bounds, || points.store().reader())
+    }
+
+    fn open_with(
+        points: &'a Points,
         (policy_id, policy): (PolicyId, Arc<Policy>),
         metrics: Vec<MetricId>,
         (from, until): (u32, u32),
+        snapshot: impl FnOnce() -> Box<dyn Snapshot>,
     ) -> Self {
         let mut memory: Vec<InMemory> = metrics.iter().map(|_| InMemory::default()).collect();
         let inside = |t: u32| from <= t && t < until;
@@ -55,7 +76,7 @@ impl<'a> View<'a> {
             }
             held.frozen.clone()
         };
-        let snapshot = points.store().snapshot();
+        let snapshot = snapshot();
         if let Some(frozen) = frozen.filter(|f| f.cut() > snapshot.position().cut) {
             frozen.walk_many(&metrics, |nth, p| take(&mut memory, nth, p));
             for (id, found) in metrics.iter().zip(&mut memory) {
@@ -137,6 +158,10 @@ impl<'a> View<'a> {
         let Some(range) = windows.first().map(|w| w.range) else { return Ok(()) };
         let fresh = SlotRange::between(self.mark(level).max(range.start), range.end(), range.step);
         let Some(offset) = range.position(fresh.start).filter(|_| fresh.len > 0) else { return Ok(()) };
+        if self.snapshot.settled_until() < u32::MAX {
+            // Other writers may have written there, and what they wrote comes in with the finer stage.
+            windows.iter_mut().for_each(|window| window.clear_from(offset));
+        }
         let finer_range = self.finer(level, fresh);
         // A slot behind the mark is in the store only where an earlier policy with this very stage put it; then the
         // earlier policy's points are in it already and must not be counted again.
@@ -257,7 +282,13 @@ impl<'a> View<'a> {
     fn mark(&self, level: usize) -> u32 {
         let stored = self.snapshot.position().marks.iter();
         let mut stored = stored.filter(|m| m.policy == self.policy_id && m.level as usize == level);
-        stored.next().map_or_else(|| self.points.first_mark(self.policy_id, level), |m| m.until)
+        let mark = stored.next().map_or_else(|| self.points.first_mark(self.policy_id, level), |m| m.until);
+        mark.min(self.settled(level))
+    }
+
+    /// The start of the first slot that other writers may not have written yet.
+    fn settled(&self, level: usize) -> u32 {
+        self.policy.retention.stages()[level].floor(self.snapshot.settled_until())
     }
 
     fn finer(&self, level: usize, coarse: SlotRange) -> SlotRange {

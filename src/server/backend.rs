@@ -58,7 +58,7 @@ impl Backend for Engine {
     }
 
     fn prometheus(&self) -> String {
-        self.telemetry.spool_points.set(self.points.held() as u64);
+        self.telemetry.spool_points.set(self.spooled());
         self.telemetry.prometheus()
     }
 }

@@ -8,12 +8,14 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
+use super::delivery::Delivery;
 use super::engine::{Engine, now};
 
 /// How often the cutter looks whether there is something to do.
 const CUTTER_TICK: Duration = Duration::from_millis(200);
 /// How often stages are filled in and expired partitions dropped.
 const HOUSEKEEPING: Duration = Duration::from_secs(60);
+const SHIP_TICK: Duration = Duration::from_millis(100);
 const DISK_TICK: Duration = Duration::from_secs(1);
 
 /// Tells the threads to end, and wakes them up.
@@ -51,8 +53,11 @@ pub(super) struct Background {
 impl Background {
     pub(super) fn start(engine: &Arc<Engine>) -> std::io::Result<Self> {
         let ending = Arc::new(Ending::default());
-        let bodies: [(&str, Body); 4] =
-            [("sync", sync_log), ("cut", cut), ("merge", merge), ("disk", watch_disk)];
+        let mut bodies: Vec<(&str, Body)> =
+            vec![("sync", sync_log), ("cut", cut), ("merge", merge), ("disk", watch_disk)];
+        if engine.store.delivery().is_some() {
+            bodies.push(("ship", ship));
+        }
         let mut threads = Vec::new();
         for (name, body) in bodies {
             let (engine, ending) = (Arc::clone(engine), Arc::clone(&ending));
@@ -64,8 +69,11 @@ impl Background {
     }
 
     /// Ends the threads after what they are doing.
-    pub(super) fn stop(self) {
+    pub(super) fn stop(self, engine: &Engine) {
         self.ending.end();
+        if let Some(delivery) = engine.store.delivery() {
+            delivery.stop();
+        }
         for thread in self.threads {
             if thread.join().is_err() {
                 tracing::error!("a background thread had failed");
@@ -86,7 +94,7 @@ fn sync_log(engine: &Engine, ending: &Ending) {
                 engine.cut();
             }
         }
-        engine.telemetry.spool_points.set(engine.points.held() as u64);
+        engine.telemetry.spool_points.set(engine.spooled());
     }
 }
 
@@ -97,7 +105,7 @@ fn cut(engine: &Engine, ending: &Ending) {
     let mut last_housekeeping = Instant::now();
     let mut not_before = Instant::now();
     while !ending.wait(CUTTER_TICK) {
-        let due = last_cut.elapsed() >= engine.config.store.cut_interval || engine.points.wants_cut();
+        let due = engine.is_cut_due(last_cut.elapsed()) || engine.points.wants_cut();
         if due && Instant::now() >= not_before {
             if engine.cut() {
                 last_cut = Instant::now();
@@ -115,6 +123,17 @@ fn cut(engine: &Engine, ending: &Ending) {
     }
 }
 
+/// Brings cuts to the cluster.
+fn ship(engine: &Engine, ending: &Ending) {
+    let Some(delivery) = engine.store.delivery() else { return };
+    while !ending.wait(SHIP_TICK) {
+        let shipped = delivery.run_due();
+        engine.telemetry.points_delivered.add(shipped.points);
+        engine.telemetry.rows_delivered.add(shipped.rows);
+        engine.telemetry.cluster_trouble.set(u64::from(delivery.trouble().is_some()));
+    }
+}
+
 fn merge(engine: &Engine, ending: &Ending) {
     while !ending.wait(Duration::from_secs(1)) {
         match engine.store.points.tidy() {
@@ -129,7 +148,8 @@ fn watch_disk(engine: &Engine, ending: &Ending) {
     let mut was = (false, false);
     loop {
         if let Ok(free) = free_bytes(&engine.config.store.path) {
-            let is = (free < reserve, free < reserve / 2);
+            let spool_full = engine.store.delivery().is_some_and(Delivery::is_full);
+            let is = (free < reserve, free < reserve / 2 || spool_full);
             engine.resolver.refuse_new(is.0);
             engine.paused.store(is.1, Ordering::Relaxed);
             if is != was {
@@ -139,7 +159,8 @@ fn watch_disk(engine: &Engine, ending: &Ending) {
                     reserve,
                     refuse_new_metrics,
                     pause,
-                    "free disk space crossed store.reserve_bytes"
+                    spool_full,
+                    "the room for points changed: see store.reserve_bytes and store.cassandra.spool_bytes"
                 );
                 was = is;
             }
@@ -156,6 +177,20 @@ fn free_bytes(path: &Path) -> rustix::io::Result<u64> {
 }
 
 impl Engine {
+    /// Has it been long enough since the last cut? In front of a cluster the one before must have arrived too: while it
+    /// is slow, cuts grow larger, and larger ones are cheaper to send.
+    fn is_cut_due(&self, since: Duration) -> bool {
+        match self.store.delivery() {
+            Some(delivery) => since >= self.config.cassandra.flush_interval && delivery.is_idle(),
+            None => since >= self.config.store.cut_interval,
+        }
+    }
+
+    /// Points that are not where they belong yet: in the blocks, or in the cluster.
+    pub(super) fn spooled(&self) -> u64 {
+        self.points.held() as u64 + self.store.delivery().map_or(0, Delivery::waiting_points)
+    }
+
     /// Writes the points in memory to blocks. False when that failed and must be tried again.
     pub(super) fn cut(&self) -> bool {
         match self.points.cut() {
@@ -193,6 +228,12 @@ impl Engine {
             return Err("writing the points to blocks failed; the server's log says why".to_owned());
         }
         self.store.points.tidy().map_err(|e| e.to_string())?;
+        if let Some(delivery) = self.store.delivery() {
+            delivery.run();
+            if let Some(trouble) = delivery.trouble() {
+                return Err(trouble);
+            }
+        }
         Ok(())
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use super::storage::Storage;
 use crate::config::{Config, Matcher};
 use crate::index::{Index, SharedIndex};
 use crate::log::{Log, Record};
@@ -13,7 +14,6 @@ use crate::model::{Batch, MetricId, MetricRecord, PolicyId, Span};
 use crate::receive::{Busy, Sampler, Sink};
 use crate::resolve::{Refused, Resolver};
 use crate::rollup::{Appended, Points, PointsError};
-use crate::store::embedded::Embedded;
 use crate::telemetry::Telemetry;
 
 /// Everything below the listeners.
@@ -29,7 +29,7 @@ pub struct Engine {
     pub resolver: Resolver,
     /// Counters.
     pub telemetry: Arc<Telemetry>,
-    pub(super) store: Embedded,
+    pub(super) store: Storage,
     /// Set while the disk is too full to take points.
     pub(super) paused: AtomicBool,
     /// Set while the log or the store refuses points.
@@ -47,7 +47,7 @@ impl Engine {
     /// Opens the data directory: loads the catalogue, replays the log.
     pub fn open(config: Config) -> anyhow::Result<Self> {
         let telemetry = Arc::new(Telemetry::default());
-        let store = Embedded::open(&config.store.path)?;
+        let store = Storage::open(&config)?;
         let floor = store.points.snapshot().position().log_floor;
         let log = Log::open(&store.log_dir, floor)?;
         let points = Arc::new(Points::new(
@@ -144,7 +144,7 @@ impl Engine {
 }
 
 /// Takes policies and metrics from the catalogue. Gives the first free id.
-fn load(store: &Embedded, points: &Points, index: &mut Index) -> anyhow::Result<u32> {
+fn load(store: &Storage, points: &Points, index: &mut Index) -> anyhow::Result<u32> {
     for (id, policy) in store.metrics.policies()? {
         points.restore_policy(id, policy, now());
     }
@@ -160,13 +160,7 @@ fn add(points: &Points, index: &mut Index, record: &MetricRecord) {
 }
 
 /// Takes what the log has beyond the last commit. Gives the first free id.
-fn replay(
-    store: &Embedded,
-    floor: u64,
-    points: &Points,
-    index: &mut Index,
-    next: u32,
-) -> anyhow::Result<u32> {
+fn replay(store: &Storage, floor: u64, points: &Points, index: &mut Index, next: u32) -> anyhow::Result<u32> {
     let now = now();
     let mut next = next;
     let found = crate::log::replay(&store.log_dir, floor, |record| match record {

@@ -3,9 +3,11 @@
 mod backend;
 mod background;
 mod cluster;
+mod delivery;
 mod engine;
 mod run;
 mod source;
+mod storage;
 
 pub use cluster::cluster_settings;
 pub use engine::{Engine, now};

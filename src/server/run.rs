@@ -65,9 +65,18 @@ pub fn run(config: Config) -> Result<()> {
             ended?.context("the HTTP listener failed")?;
         }
     }
-    background.stop();
+    background.stop(&engine);
     engine.points.cut().context("writing the points in memory to the store; they stay in the log")?;
-    eprintln!("stopped: everything is on disk");
+    match engine.store.delivery() {
+        None => eprintln!("stopped: everything is on disk"),
+        Some(delivery) => {
+            delivery.release();
+            let waiting = delivery.waiting_points();
+            eprintln!(
+                "stopped: everything is on disk; {waiting} points go to the cluster after the next start"
+            );
+        }
+    }
     Ok(())
 }
 

@@ -22,6 +22,7 @@
 //! 8. A damaged file loses what it held and says so; it never yields a wrong value, and never stops the rest from being read.
 
 pub mod cassandra;
+pub mod clustered;
 pub mod embedded;
 
 use std::path::PathBuf;
@@ -128,8 +129,19 @@ pub struct Position {
 
 /// Keeps the slots of stages.
 pub trait PointStore: Send + Sync {
-    /// The store as it is now.
+    /// The store as it is now: what this server wrote. Cuts and rollups are made from it.
     fn snapshot(&self) -> Box<dyn Snapshot>;
+
+    /// What queries see. Where several servers write to one store it holds what all of them wrote.
+    fn reader(&self) -> Box<dyn Snapshot> {
+        self.snapshot()
+    }
+
+    /// How many finished slots an aggregated stage waits for before they are written together. Until then readers
+    /// aggregate the finer stage.
+    fn fill_slots(&self) -> u32 {
+        32
+    }
 
     /// Begins a cut. One at a time: the caller makes sure.
     fn begin(&self) -> Result<Box<dyn Cut + '_>, StoreError>;
@@ -168,6 +180,11 @@ pub trait Snapshot: Send + Sync {
     /// What the last commit recorded.
     fn position(&self) -> &Position;
 
+    /// Aggregated slots from here on may lack what other writers know: their readers aggregate the finer stage.
+    fn settled_until(&self) -> u32 {
+        u32::MAX
+    }
+
     /// One window per metric, in the order asked for. `method` is the metric's aggregation method now: slots that were
     /// made by another one are finished by that other one first, so that they are never misread.
     fn read(
@@ -191,6 +208,9 @@ pub trait MetricStore: Send + Sync {
 
     /// Visits every metric in ascending order of its id.
     fn load(&self, visit: &mut dyn FnMut(MetricRecord)) -> Result<(), StoreError>;
+
+    /// Metrics come into being here; [`MetricStore::create`] follows some time later.
+    fn announce(&self, _metrics: &[(MetricId, &str)]) {}
 
     /// Records new metrics, in ascending order of their ids. Those already there stay as they are.
     fn create(&self, metrics: &[MetricRecord]) -> Result<(), StoreError>;

@@ -248,11 +248,6 @@ fn errors_of_the_file_name_line_column_and_key() {
              write something like `10s:1d`",
         ),
         (
-            "[store]\nkind = 'cassandra'\n",
-            "plumbago.toml:2:8: store.kind: \"cassandra\" is not in this build, which has the embedded store only; \
-             set it to \"embedded\" or leave it out",
-        ),
-        (
             "[listen]\npickle = '127.0.0.1:2003'\n",
             "plumbago.toml:2:10: listen.pickle: 127.0.0.1:2003 is taken by listen.carbon; \
              give each listener an address of its own",

@@ -9,18 +9,26 @@
 //! | `fault`    | what the driver reports, in words that say what to do               |
 //! | `schema`   | the tables: needed, there, different, made                          |
 //! | `lease`    | this server's writer number                                         |
+//! | `rows`     | which row of which table a slot is                                  |
+//! | `sender`   | writing points                                                      |
+//! | `fetch`    | reading points                                                      |
 
 mod cluster;
 mod fault;
+mod fetch;
 mod lease;
 mod purpose;
+mod rows;
 pub mod schema;
+mod sender;
 mod settings;
 mod tls;
 
 pub use cluster::Cluster;
 pub use fault::{ClusterError, Fault};
+pub use fetch::{Fetcher, Wanted};
 pub use lease::{KEEP_SECS, Lease, RENEW_INTERVAL};
 pub use purpose::Purpose;
 pub use scylla::statement::Consistency;
+pub use sender::{Sender, Shipment};
 pub use settings::{Levels, Login, Settings, Tls};

@@ -8,6 +8,7 @@ use std::path::Path;
 use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
 
 use super::names;
+use super::outbox::Parcel;
 use crate::model::{MetricId, MetricRecord, Policy, PolicyId, Span};
 use crate::store::{Mark, MetricStore, Position, StoreError};
 
@@ -21,6 +22,8 @@ const POLICY_HISTORY: TableDefinition<'_, u32, Vec<u32>> = TableDefinition::new(
 const SPANS: TableDefinition<'_, u32, &[u8]> = TableDefinition::new("spans");
 /// Block files that are in force, relative to the data directory.
 const BLOCKS: TableDefinition<'_, &str, ()> = TableDefinition::new("blocks");
+/// Cuts that have to be sent elsewhere: points and the time of the cut.
+const PARCELS: TableDefinition<'_, u64, (u64, i64)> = TableDefinition::new("parcels");
 const SETTINGS: TableDefinition<'_, &str, &str> = TableDefinition::new("settings");
 
 const FORMAT: &str = "1";
@@ -58,6 +61,7 @@ impl Catalogue {
             txn.open_table(POLICY_HISTORY).map_err(failed)?;
             txn.open_table(SPANS).map_err(failed)?;
             txn.open_table(BLOCKS).map_err(failed)?;
+            txn.open_table(PARCELS).map_err(failed)?;
             let mut settings = txn.open_table(SETTINGS).map_err(failed)?;
             let found = settings.get("format").map_err(failed)?.map(|f| f.value().to_owned());
             match found.as_deref() {
@@ -95,6 +99,7 @@ impl Catalogue {
         add: &[String],
         remove: &[String],
         position: Option<&Position>,
+        parcel: Option<Parcel>,
     ) -> Result<(), StoreError> {
         self.write(|txn| {
             let mut blocks = txn.open_table(BLOCKS).map_err(failed)?;
@@ -108,6 +113,49 @@ impl Catalogue {
                 let mut settings = txn.open_table(SETTINGS).map_err(failed)?;
                 settings.insert("position", position_text(position).as_str()).map_err(failed)?;
             }
+            if let Some(Parcel { cut, points, cut_at_us }) = parcel {
+                txn.open_table(PARCELS).map_err(failed)?.insert(cut, (points, cut_at_us)).map_err(failed)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Cuts that have to be sent, and the time of the last that was.
+    pub(super) fn parcels(&self) -> Result<(Vec<Parcel>, i64), StoreError> {
+        let txn = self.db.begin_read().map_err(failed)?;
+        let mut parcels = Vec::new();
+        for row in txn.open_table(PARCELS).map_err(failed)?.iter().map_err(failed)? {
+            let (cut, row) = row.map_err(failed)?;
+            let (points, cut_at_us) = row.value();
+            parcels.push(Parcel { cut: cut.value(), points, cut_at_us });
+        }
+        let settings = txn.open_table(SETTINGS).map_err(failed)?;
+        let last = settings.get("delivered_us").map_err(failed)?.and_then(|text| text.value().parse().ok());
+        Ok((parcels, last.unwrap_or(0)))
+    }
+
+    /// Forgets a parcel that was delivered, but not its time.
+    pub(super) fn deliver(&self, parcel: &Parcel) -> Result<(), StoreError> {
+        self.write(|txn| {
+            txn.open_table(PARCELS).map_err(failed)?.remove(parcel.cut).map_err(failed)?;
+            let mut settings = txn.open_table(SETTINGS).map_err(failed)?;
+            settings.insert("delivered_us", parcel.cut_at_us.to_string().as_str()).map_err(failed)?;
+            Ok(())
+        })
+    }
+
+    /// A note that was left under a name.
+    pub(super) fn note(&self, key: &str) -> Result<Option<String>, StoreError> {
+        let txn = self.db.begin_read().map_err(failed)?;
+        let settings = txn.open_table(SETTINGS).map_err(failed)?;
+        Ok(settings.get(format!("note:{key}").as_str()).map_err(failed)?.map(|text| text.value().to_owned()))
+    }
+
+    /// Leaves a note under a name.
+    pub(super) fn set_note(&self, key: &str, text: &str) -> Result<(), StoreError> {
+        self.write(|txn| {
+            let mut settings = txn.open_table(SETTINGS).map_err(failed)?;
+            settings.insert(format!("note:{key}").as_str(), text).map_err(failed)?;
             Ok(())
         })
     }

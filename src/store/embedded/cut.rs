@@ -20,6 +20,7 @@ pub(super) struct BlockCut<'a> {
     encoder: Encoder,
     slots: Vec<u32>,
     chunk: Vec<u8>,
+    points: u64,
 }
 
 impl<'a> BlockCut<'a> {
@@ -32,6 +33,7 @@ impl<'a> BlockCut<'a> {
             encoder: Encoder::new(),
             slots: Vec::new(),
             chunk: Vec::new(),
+            points: 0,
         }
     }
 
@@ -85,6 +87,9 @@ impl Cut for BlockCut<'_> {
         method: Aggregator,
         column: &Column,
     ) -> Result<(), StoreError> {
+        if stage.kind == StageKind::Raw {
+            self.points += column.times.len() as u64;
+        }
         let mut at = 0;
         for part in column.times.chunk_by(|a, b| partition_start(stage, *a) == partition_start(stage, *b)) {
             let Some(&first) = part.first() else { continue };
@@ -99,7 +104,7 @@ impl Cut for BlockCut<'_> {
 
     fn commit(self: Box<Self>, position: Position) -> Result<(), StoreError> {
         let store = self.store;
-        let mut added = Vec::new();
+        let (mut added, points) = (Vec::new(), self.points);
         for (key, writer) in self.writers {
             let dir = store.partition_dir(key.0, key.1);
             added.push(finish(writer, &dir)?);
@@ -107,7 +112,9 @@ impl Cut for BlockCut<'_> {
         store.replace(|state| {
             let paths = added.iter().map(|b| b.info().path.clone()).collect();
             added.into_iter().for_each(|block| state.add(block));
-            Some(Change { added: paths, removed: Vec::new(), position: Some(position) })
+            let parcel = store.parcel(state, position.cut, points);
+            state.parcels.extend(parcel.map(|parcel| (parcel.cut, parcel)));
+            Some(Change { added: paths, position: Some(position), parcel, ..Change::default() })
         })?;
         Ok(())
     }

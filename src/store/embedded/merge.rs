@@ -30,6 +30,9 @@ fn next_merge(store: &BlockStore) -> Option<(Stage, u32, Vec<Arc<Block>>)> {
     for (&stage, partitions) in &state.stages {
         let current = partitions.keys().next_back().copied();
         for (&start, blocks) in partitions {
+            // What has to be sent elsewhere stays as it was cut.
+            let sent = blocks.partition_point(|b| !state.is_pending(b.info().meta.cut_to));
+            let blocks = &blocks[..sent];
             // A partition behind the current one that was not written to lately will hardly change: one block is best.
             let settled = Some(start) != current
                 && blocks.last().is_some_and(|b| b.info().meta.cut_to + MANY as u64 <= newest_cut);
@@ -84,7 +87,7 @@ fn merge(store: &BlockStore, stage: Stage, start: u32, blocks: &[Arc<Block>]) ->
         let at = partition.iter().position(|b| Arc::ptr_eq(b, first))?;
         partition.splice(at..at + blocks.len(), [Arc::clone(&merged)]);
         let removed = blocks.iter().map(|b| b.info().path.clone()).collect();
-        Some(Change { added: vec![merged.info().path.clone()], removed, position: None })
+        Some(Change { added: vec![merged.info().path.clone()], removed, ..Change::default() })
     })?;
     if !replaced {
         std::fs::remove_file(&path).map_err(io("remove", &path))?;
@@ -157,10 +160,13 @@ impl Merger {
     }
 }
 
-/// Goes to the next readable chunk.
-fn advance(cursor: &mut Cursor<'_>) {
-    while let Err(error) = cursor.advance() {
-        tracing::error!(%error, "damaged page left out of a merge");
+/// Goes to the next readable chunk; false at the end.
+pub(super) fn advance(cursor: &mut Cursor<'_>) -> bool {
+    loop {
+        match cursor.advance() {
+            Ok(more) => return more,
+            Err(error) => tracing::error!(%error, "damaged page left out"),
+        }
     }
 }
 

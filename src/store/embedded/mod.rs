@@ -17,6 +17,7 @@ mod cut;
 pub mod inspect;
 mod merge;
 mod names;
+mod outbox;
 mod partition;
 mod points;
 mod recovery;
@@ -25,6 +26,7 @@ mod state;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+pub use outbox::{Content, Outbox, Parcel};
 pub use recovery::DirLock;
 
 use super::{MetricStore, PointStore, StoreError};
@@ -62,9 +64,30 @@ impl Embedded {
 
     /// Opens `dir`, making it if it is not there.
     pub fn open(dir: &Path) -> Result<Self, StoreError> {
+        Self::open_as(dir, false)
+    }
+
+    /// [`Embedded::open`] for a store whose cuts all have to be sent elsewhere.
+    pub fn open_with_outbox(dir: &Path) -> Result<(Self, Outbox), StoreError> {
+        let store = Self::open_as(dir, true)?;
+        let outbox = Outbox::new(Arc::clone(&store.blocks));
+        Ok((store, outbox))
+    }
+
+    /// A short text that was left under a name by [`Embedded::set_note`].
+    pub fn note(&self, key: &str) -> Result<Option<String>, StoreError> {
+        self.blocks.catalogue.note(key)
+    }
+
+    /// Leaves a short text under a name.
+    pub fn set_note(&self, key: &str, text: &str) -> Result<(), StoreError> {
+        self.blocks.catalogue.set_note(key, text)
+    }
+
+    fn open_as(dir: &Path, outbox: bool) -> Result<Self, StoreError> {
         let lock = DirLock::take(dir)?;
         let catalogue = Arc::new(catalogue::Catalogue::open(&dir.join("catalogue.redb"))?);
-        let blocks = Arc::new(points::BlockStore::open(dir, Arc::clone(&catalogue))?);
+        let blocks = Arc::new(points::BlockStore::open(dir, Arc::clone(&catalogue), outbox)?);
         let points: Arc<dyn PointStore> = Arc::<points::BlockStore>::clone(&blocks);
         Ok(Self { points, metrics: catalogue, log_dir: dir.join("log"), blocks, _lock: lock })
     }

@@ -9,8 +9,9 @@ use parking_lot::{Mutex, RwLock};
 use super::block::{Block, BlockError};
 use super::catalogue::Catalogue;
 use super::cut::BlockCut;
+use super::outbox::{Parcel, next_parcel};
 use super::partition::partition_secs;
-use super::state::{State, StateSnapshot};
+use super::state::{Partition, State, StateSnapshot};
 use crate::model::{MetricId, Stage};
 use crate::store::{Cut, PointStore, Position, Snapshot, StoreError};
 
@@ -26,14 +27,20 @@ pub(super) struct BlockStore {
     replacing: Mutex<()>,
     /// Held while merging: two mergers would choose the same blocks.
     merging: Mutex<()>,
+    /// Set if cuts are to be sent elsewhere: the time of the last one that was.
+    outbox: Option<Mutex<i64>>,
 }
 
 impl BlockStore {
     /// Opens every block in force. A damaged one is left out and named in the log; the rest is served.
-    pub(super) fn open(root: &Path, catalogue: Arc<Catalogue>) -> Result<Self, StoreError> {
+    pub(super) fn open(root: &Path, catalogue: Arc<Catalogue>, outbox: bool) -> Result<Self, StoreError> {
         let (paths, position) = catalogue.blocks()?;
         let deleted = Arc::new(catalogue.deleted()?.into_iter().collect::<HashSet<u32>>());
         let mut state = State { position, deleted, ..State::default() };
+        let (parcels, last_us) = catalogue.parcels()?;
+        if outbox {
+            state.parcels = parcels.into_iter().map(|parcel| (parcel.cut, parcel)).collect();
+        }
         for relative in &paths {
             match Block::open(&root.join(relative)) {
                 Ok(block) => state.add(Arc::new(block)),
@@ -50,6 +57,7 @@ impl BlockStore {
             state: RwLock::new(Arc::new(state)),
             replacing: Mutex::new(()),
             merging: Mutex::new(()),
+            outbox: outbox.then(|| Mutex::new(last_us)),
         })
     }
 
@@ -72,6 +80,7 @@ impl BlockStore {
             &self.relative(&change.added),
             &self.relative(&change.removed),
             Some(&next.position),
+            change.parcel,
         )?;
         *self.state.write() = Arc::new(next);
         for path in &change.removed {
@@ -81,6 +90,25 @@ impl BlockStore {
             }
         }
         Ok(true)
+    }
+
+    /// The parcel a commit makes, in a store with an outbox.
+    pub(super) fn parcel(&self, state: &State, cut: u64, points: u64) -> Option<Parcel> {
+        let last_us = *self.outbox.as_ref()?.lock();
+        Some(next_parcel(cut, points, &state.parcels, last_us))
+    }
+
+    /// Notes that a parcel was delivered.
+    pub(super) fn deliver(&self, cut: u64) -> Result<(), StoreError> {
+        let _one_at_a_time = self.replacing.lock();
+        let mut next = State::clone(&self.state());
+        let Some(parcel) = next.parcels.remove(&cut) else { return Ok(()) };
+        self.catalogue.deliver(&parcel)?;
+        if let Some(last_us) = &self.outbox {
+            *last_us.lock() = parcel.cut_at_us;
+        }
+        *self.state.write() = Arc::new(next);
+        Ok(())
     }
 
     fn relative(&self, paths: &[PathBuf]) -> Vec<String> {
@@ -100,6 +128,7 @@ pub(super) struct Change {
     pub(super) added: Vec<PathBuf>,
     pub(super) removed: Vec<PathBuf>,
     pub(super) position: Option<Position>,
+    pub(super) parcel: Option<Parcel>,
 }
 
 /// `10s-8640-raw`, `3600s-17520-aggr`: sorts by step and needs no quoting in a shell.
@@ -124,9 +153,15 @@ impl PointStore for BlockStore {
         let length = u64::from(partition_secs(stage));
         let is_past = |start: u32| u64::from(start) + length <= u64::from(before);
         let mut dropped = 0;
+        let pending = self.state();
         self.replace(|state| {
             let partitions = state.stages.get_mut(&stage)?;
-            let past: Vec<u32> = partitions.keys().copied().filter(|&start| is_past(start)).collect();
+            let sent = |blocks: &Partition| blocks.iter().all(|b| !pending.is_pending(b.info().meta.cut_to));
+            let past: Vec<u32> = partitions
+                .iter()
+                .filter(|(start, blocks)| is_past(**start) && sent(blocks))
+                .map(|(&start, _)| start)
+                .collect();
             let blocks = past.iter().filter_map(|start| partitions.remove(start)).flatten();
             let removed: Vec<PathBuf> = blocks.map(|b| b.info().path.clone()).collect();
             dropped = past.len() as u64;

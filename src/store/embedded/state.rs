@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::block::{Block, BlockError};
 use super::codec::{Chunk, ChunkError};
+use super::outbox::Parcel;
 use super::partition::{partition_secs, partition_start};
 use crate::model::{Aggregator, MetricId, Partial, SlotRange, Stage, StageKind, Window};
 use crate::store::{Position, Snapshot, StoreError};
@@ -19,6 +20,8 @@ pub(super) struct State {
     pub(super) stages: HashMap<Stage, BTreeMap<u32, Partition>>,
     /// Metrics whose slots are no longer shown and go at the next merge.
     pub(super) deleted: Arc<HashSet<u32>>,
+    /// Cuts that have to be sent elsewhere; empty in a store without an outbox.
+    pub(super) parcels: BTreeMap<u64, Parcel>,
 }
 
 impl State {
@@ -28,6 +31,11 @@ impl State {
         let partition = self.stages.entry(meta.stage).or_default().entry(meta.partition_start).or_default();
         let at = partition.partition_point(|b| b.info().meta.cut_to < meta.cut_from);
         partition.insert(at, block);
+    }
+
+    /// Has anything up to this cut to be sent still?
+    pub(super) fn is_pending(&self, cut_to: u64) -> bool {
+        self.parcels.first_key_value().is_some_and(|(&oldest, _)| cut_to >= oldest)
     }
 
     /// All blocks.
@@ -171,6 +179,6 @@ pub(super) fn method_tag(method: Aggregator) -> u8 {
     }
 }
 
-fn method_of(tag: u8) -> Option<Aggregator> {
+pub(super) fn method_of(tag: u8) -> Option<Aggregator> {
     Aggregator::ALL.into_iter().find(|&m| method_tag(m) == tag)
 }

@@ -1,0 +1,166 @@
+//! Bringing points to the cluster: a lease on a writer number first, then cut after cut.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+
+use crate::config::Config;
+use crate::store::StoreError;
+use crate::store::cassandra::{Cluster, Lease, RENEW_INTERVAL, Sender};
+use crate::store::clustered::{Clustered, Shipped, Shipper};
+
+/// Waits after failures: doubled from the first to the last.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LAST_PAUSE: Duration = Duration::from_secs(30);
+
+/// See the module documentation.
+pub(super) struct Delivery {
+    pub(super) cluster: Arc<Cluster>,
+    pub(super) store: Arc<Clustered>,
+    shipper: Shipper,
+    lease: Mutex<Option<(Lease, Instant)>>,
+    replica: u8,
+    writer: Option<u16>,
+    lease_file: PathBuf,
+    spool_bytes: u64,
+    trouble: Mutex<Trouble>,
+}
+
+/// How deliveries go.
+#[derive(Default)]
+struct Trouble {
+    /// What went wrong last, until something went well.
+    error: Option<String>,
+    not_before: Option<Instant>,
+    pause: Duration,
+}
+
+impl Delivery {
+    pub(super) fn new(cluster: Arc<Cluster>, store: Arc<Clustered>, config: &Config) -> Self {
+        let sender = Sender::new(Arc::clone(&cluster), config.cassandra.max_in_flight);
+        Self {
+            shipper: Shipper::new(Arc::clone(&store), sender),
+            cluster,
+            store,
+            lease: Mutex::new(None),
+            replica: config.cassandra.replica,
+            writer: config.cassandra.writer,
+            lease_file: config.store.path.join("writer.json"),
+            spool_bytes: config.cassandra.spool_bytes,
+            trouble: Mutex::default(),
+        }
+    }
+
+    /// Points of cuts that have not arrived.
+    pub(super) fn waiting_points(&self) -> u64 {
+        self.store.outbox.points()
+    }
+
+    /// Is nothing on its way?
+    pub(super) fn is_idle(&self) -> bool {
+        self.store.outbox.parcels().is_empty()
+    }
+
+    /// Has the spool reached its bound?
+    pub(super) fn is_full(&self) -> bool {
+        self.store.outbox.bytes() >= self.spool_bytes
+    }
+
+    /// What keeps points from arriving, if something does.
+    pub(super) fn trouble(&self) -> Option<String> {
+        self.trouble.lock().error.clone()
+    }
+
+    /// Sends what is due, unless it is too soon after a failure. Gives what was sent.
+    pub(super) fn run_due(&self) -> Shipped {
+        if self.trouble.lock().not_before.is_some_and(|at| Instant::now() < at) {
+            return Shipped::default();
+        }
+        self.run()
+    }
+
+    /// Sends all there is, until something fails.
+    pub(super) fn run(&self) -> Shipped {
+        let mut all = Shipped::default();
+        loop {
+            match self.step() {
+                Ok(None) => return all,
+                Ok(Some(one)) => {
+                    all.parcels += one.parcels;
+                    all.points += one.points;
+                    all.rows += one.rows;
+                    self.went_well();
+                }
+                Err(error) => {
+                    self.went_badly(&error);
+                    return all;
+                }
+            }
+        }
+    }
+
+    /// Stops trying: the server stops, and what is left is sent after the next start.
+    pub(super) fn stop(&self) {
+        self.shipper.sender().stop();
+    }
+
+    /// Tells the others that this server is gone.
+    pub(super) fn release(&self) {
+        if let Some((lease, _)) = self.lease.lock().take()
+            && let Err(error) = lease.release(&self.cluster)
+        {
+            tracing::debug!(%error, "the writer number was not given back; it stays reserved for this server");
+        }
+    }
+
+    fn step(&self) -> Result<Option<Shipped>, StoreError> {
+        if self.is_idle() && self.lease.lock().is_none() {
+            return Ok(None);
+        }
+        let shard = self.shard()?;
+        self.shipper.ship_one(shard)
+    }
+
+    /// Replica and writer number, from a lease that is alive.
+    fn shard(&self) -> Result<i16, StoreError> {
+        let mut held = self.lease.lock();
+        if let Some((lease, renewed)) = &mut *held {
+            if renewed.elapsed() >= RENEW_INTERVAL {
+                lease.renew(&self.cluster)?;
+                *renewed = Instant::now();
+            }
+            return Ok(lease.shard());
+        }
+        let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+        let lease = Lease::take(&self.cluster, self.replica, self.writer, &self.lease_file, name.trim())?;
+        tracing::info!(replica = self.replica, writer = lease.writer(), "writing to the cluster");
+        let shard = lease.shard();
+        *held = Some((lease, Instant::now()));
+        Ok(shard)
+    }
+
+    fn went_well(&self) {
+        let mut trouble = self.trouble.lock();
+        if trouble.error.is_some() {
+            tracing::info!("points arrive in the cluster again");
+        }
+        *trouble = Trouble::default();
+    }
+
+    fn went_badly(&self, error: &StoreError) {
+        let mut trouble = self.trouble.lock();
+        let text = error.to_string();
+        if trouble.error.as_ref() != Some(&text) {
+            tracing::error!(
+                error = text,
+                waiting = self.waiting_points(),
+                "points do not arrive in the cluster; they wait on disk"
+            );
+        }
+        trouble.pause = (trouble.pause * 2).clamp(FIRST_PAUSE, LAST_PAUSE);
+        trouble.not_before = Some(Instant::now() + trouble.pause);
+        trouble.error = Some(text);
+    }
+}

@@ -1,0 +1,75 @@
+//! The store that the configuration asks for.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::cluster_settings;
+use super::delivery::Delivery;
+use crate::config::{Config, StoreKind};
+use crate::model::MetricId;
+use crate::store::cassandra::Cluster;
+use crate::store::clustered::Clustered;
+use crate::store::embedded::Embedded;
+use crate::store::{MetricStore, PointStore, StoreError};
+
+/// An open store.
+pub(super) struct Storage {
+    /// The slots.
+    pub(super) points: Arc<dyn PointStore>,
+    /// The names.
+    pub(super) metrics: Arc<dyn MetricStore>,
+    /// Where the log is.
+    pub(super) log_dir: PathBuf,
+    place: Place,
+}
+
+/// Where the data is in the end.
+enum Place {
+    /// In the data directory.
+    Here(Box<Embedded>),
+    /// In a cluster.
+    There(Box<Delivery>),
+}
+
+impl Storage {
+    pub(super) fn open(config: &Config) -> anyhow::Result<Self> {
+        let path = &config.store.path;
+        Ok(match config.store.kind {
+            StoreKind::Embedded => {
+                let store = Embedded::open(path)?;
+                Self {
+                    points: Arc::clone(&store.points),
+                    metrics: Arc::clone(&store.metrics),
+                    log_dir: store.log_dir.clone(),
+                    place: Place::Here(Box::new(store)),
+                }
+            }
+            StoreKind::Cassandra => {
+                let cluster = Arc::new(Cluster::new(cluster_settings(&config.cassandra)?)?);
+                let store = Arc::new(Clustered::open(path, &cluster, config.cassandra.max_queries)?);
+                Self {
+                    points: Arc::clone(&store.points),
+                    metrics: Arc::clone(&store.metrics),
+                    log_dir: store.local.log_dir.clone(),
+                    place: Place::There(Box::new(Delivery::new(cluster, store, config))),
+                }
+            }
+        })
+    }
+
+    /// What brings data to a cluster, if it goes to one.
+    pub(super) fn delivery(&self) -> Option<&Delivery> {
+        match &self.place {
+            Place::Here(_) => None,
+            Place::There(delivery) => Some(delivery),
+        }
+    }
+
+    /// Bytes that the chunks of some metrics take up on this machine; ids must ascend.
+    pub(super) fn chunk_bytes(&self, metrics: &[MetricId]) -> Result<u64, StoreError> {
+        match &self.place {
+            Place::Here(store) => store.chunk_bytes(metrics),
+            Place::There(delivery) => delivery.store.local.chunk_bytes(metrics),
+        }
+    }
+}

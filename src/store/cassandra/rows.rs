@@ -1,0 +1,116 @@
+//! Which row of which table a slot is.
+
+use uuid::Uuid;
+
+use super::schema::row_size_ms;
+use crate::model::{Aggregator, Partial, SlotRange, Stage};
+
+/// The part of a row's key that follows from the time of a slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Place {
+    /// Start of the partition.
+    pub(super) time_start_ms: i64,
+    /// Slots since then. A partition has few enough for sixteen bits.
+    pub(super) offset: i16,
+}
+
+impl Place {
+    /// Where the slot that starts at `time` is.
+    pub(super) fn of(stage: Stage, time: u32) -> Self {
+        let ms = i64::from(time) * 1000;
+        let since = ms.rem_euclid(row_size_ms(stage));
+        let offset = since / (i64::from(stage.step_secs) * 1000);
+        Self { time_start_ms: ms - since, offset: i16::try_from(offset).unwrap_or(i16::MAX) }
+    }
+
+    /// The start of the slot.
+    pub(super) fn time(self, stage: Stage) -> u32 {
+        let ms = self.time_start_ms + i64::from(self.offset) * i64::from(stage.step_secs) * 1000;
+        u32::try_from(ms / 1000).unwrap_or(u32::MAX)
+    }
+
+    /// The partitions that slots of a range lie in, with the first and last offset there.
+    pub(super) fn partitions(stage: Stage, range: SlotRange) -> Vec<(i64, i16, i16)> {
+        let mut partitions = Vec::new();
+        if range.len == 0 {
+            return partitions;
+        }
+        let (first, last) = (Self::of(stage, range.start), Self::of(stage, range.time(range.len - 1)));
+        let mut start = first.time_start_ms;
+        while start <= last.time_start_ms {
+            let from = if start == first.time_start_ms { first.offset } else { 0 };
+            let until = if start == last.time_start_ms { last.offset } else { i16::MAX };
+            partitions.push((start, from, until));
+            start += row_size_ms(stage);
+        }
+        partitions
+    }
+}
+
+/// A row of a raw stage: metric, time_start_ms, offset, value.
+pub(super) type RawRow = (Uuid, i64, i16, f64);
+
+/// A row of an aggregated stage: metric, time_start_ms, offset, shard, value, count.
+pub(super) type AggregatedRow = (Uuid, i64, i16, i16, f64, i16);
+
+/// A partial as it stands in a row. A count has sixteen bits: of more points than that it tells as many as it can, and the
+/// sum of an average shrinks with it, so that the average stays right.
+pub(super) fn stored(partial: Partial, method: Aggregator) -> (f64, i16) {
+    let count = partial.count();
+    match i16::try_from(count) {
+        Ok(count) => (partial.value, count),
+        Err(_) => {
+            let scale = match method {
+                Aggregator::Average => f64::from(i16::MAX) / f64::from(count),
+                _ => 1.0,
+            };
+            (partial.value * scale, i16::MAX)
+        }
+    }
+}
+
+/// The replica bits of a shard.
+pub(super) fn replica_of(shard: i16) -> usize {
+    usize::from(shard.cast_unsigned() >> 14)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stage(text: &str) -> Stage {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn places_are_biggraphites() {
+        let minutes = stage("11520*60s_0");
+        let place = Place::of(minutes, 1_700_000_040);
+        assert_eq!(place, Place { time_start_ms: 1_699_920_000_000, offset: 1334 });
+        assert_eq!(place.time(minutes), 1_700_000_040);
+        assert_eq!(Place::of(stage("1*86400s_aggr"), 0), Place { time_start_ms: 0, offset: 0 });
+    }
+
+    #[test]
+    fn a_range_is_split_at_partitions() {
+        let seconds = stage("3600*1s_0");
+        let range = SlotRange { start: 1999, step: 1, len: 2003 };
+        let expected = [(0, 1999, i16::MAX), (2_000_000, 0, i16::MAX), (4_000_000, 0, 1)];
+        assert_eq!(Place::partitions(seconds, range), expected);
+        assert_eq!(Place::partitions(seconds, SlotRange { start: 5, step: 1, len: 0 }), []);
+    }
+
+    #[test]
+    fn a_count_too_large_for_the_table_keeps_the_average() {
+        let partial = Partial { value: 80_000.0, count: 40_000 };
+        let (value, count) = stored(partial, Aggregator::Average);
+        assert_eq!((value / f64::from(count), count), (2.0, i16::MAX));
+        assert_eq!(stored(partial, Aggregator::Sum), (80_000.0, i16::MAX));
+        assert_eq!(stored(Partial { value: 1.0, count: 3 | Partial::DIRECT }, Aggregator::Last), (1.0, 3));
+    }
+
+    #[test]
+    fn replica_bits_reach_into_the_sign() {
+        assert_eq!([0, 1 << 14, -32_768, -1].map(replica_of), [0, 1, 2, 3]);
+    }
+}
