@@ -70,7 +70,7 @@ sections! {
         reserve_bytes: Size<0> = r#""1GiB""#, "Free space to leave on the disk: below it new metrics are refused, below half of it reading from senders pauses.";
     }
 
-    cassandra: Cassandra "store.cassandra" "The Cassandra store. These keys are read and checked, but this build cannot use them yet." {
+    cassandra: Cassandra "store.cassandra" "The Cassandra cluster. The command `schema` uses these keys; the server of this build cannot use them yet." {
         nodes: TextList = r#"["127.0.0.1:9042"]"#, "Nodes to begin with; the others are found through them.";
         datacenter: MaybeText = r#""""#, "Ask only nodes of this data centre; `\"\"` asks all, which is right for a cluster in one place.";
         keyspace: Keyspace = r#""biggraphite""#, "Keyspace of the points.";
