@@ -125,6 +125,7 @@ impl Suite {
 
     /// Measures a server that was just started on an empty directory.
     fn on_fresh(&self, kind: &dyn Kind, measure: impl FnOnce(&mut Running) -> Result<()>) -> Result<()> {
+        std::fs::create_dir_all(&self.scratch)?;
         let mut server = Running::start(kind, &self.scratch)?;
         measure(&mut server)
             .with_context(|| format!("{} failed; it said:\n{}", kind.label(), server.last_words()))

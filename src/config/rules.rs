@@ -45,6 +45,12 @@ pub struct Matched<'a> {
 }
 
 impl Rules {
+    /// The policy of names that no rule matches.
+    pub fn default_policy(&self) -> Policy {
+        let (aggregator, x_files_factor) = self.default_aggregation;
+        Policy { retention: self.default_retention.clone(), aggregator, x_files_factor }
+    }
+
     /// The policy for a canonical name. For many names, make a [`super::Matcher`].
     pub fn policy_for(&self, name: &str) -> Matched<'_> {
         let retention = self.retention.iter().position(|r| r.pattern.is_match(name));

@@ -49,17 +49,43 @@ impl Findings {
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Found<'_>> {
         let text = &self.text;
         self.hits.iter().map(move |hit| Found {
-            path: hit.path(text),
+            path: &text[hit.range()],
             leaf: hit.leaf,
             directory: hit.directory,
         })
     }
 
+    /// One metric.
+    pub(super) fn one(name: &str, leaf: MetricId) -> Self {
+        let hit = Hit { start: 0, len: name.len() as u32, directory: false, leaf: Some(leaf) };
+        Self { text: name.to_owned(), hits: vec![hit] }
+    }
+}
+
+impl Hit {
+    fn range(self) -> std::ops::Range<usize> {
+        self.start..self.start + self.len as usize
+    }
+}
+
+/// Findings while they come in: bytes, so that all of them are looked over once at the end and not one by one.
+#[derive(Debug, Default)]
+pub(super) struct Gathering {
+    text: Vec<u8>,
+    hits: Vec<Hit>,
+}
+
+impl Gathering {
+    /// How many there are so far.
+    pub(super) fn len(&self) -> usize {
+        self.hits.len()
+    }
+
     /// Adds the name that is `parent` (with its dot) and `name` together.
-    pub(super) fn push(&mut self, parent: &str, name: &str, leaf: Option<MetricId>, directory: bool) {
+    pub(super) fn push(&mut self, parent: &[u8], name: &[u8], leaf: Option<MetricId>, directory: bool) {
         let start = self.text.len();
-        self.text.push_str(parent);
-        self.text.push_str(name);
+        self.text.extend_from_slice(parent);
+        self.text.extend_from_slice(name);
         // A path has no more than 64 components, and each is shorter than 64 KiB.
         self.hits.push(Hit { start, len: (self.text.len() - start) as u32, directory, leaf });
     }
@@ -67,14 +93,14 @@ impl Findings {
     /// Sorts by name and leaves each name once.
     pub(super) fn sort(&mut self) {
         let Self { text, hits } = self;
-        hits.sort_by(|a, b| a.path(text).cmp(b.path(text)));
-        hits.dedup_by(|a, b| a.path(text) == b.path(text));
+        hits.sort_by(|a, b| text[a.range()].cmp(&text[b.range()]));
+        hits.dedup_by(|a, b| text[a.range()] == text[b.range()]);
     }
-}
 
-impl Hit {
-    fn path(self, text: &str) -> &str {
-        &text[self.start..self.start + self.len as usize]
+    /// What came in.
+    pub(super) fn finish(self) -> Findings {
+        let text = String::from_utf8(self.text).expect("components are written from strings");
+        Findings { text, hits: self.hits }
     }
 }
 

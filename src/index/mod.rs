@@ -155,11 +155,8 @@ impl Index {
         if found.is_none() && !glob.is_literal() {
             return None;
         }
-        let mut findings = Findings::default();
-        if let Some((name, id)) = found.filter(|&(_, id)| accept(id)) {
-            findings.push("", name, Some(id), false);
-        }
-        Some(findings)
+        let accepted = found.filter(|&(_, id)| accept(id));
+        Some(accepted.map_or_else(Findings::default, |(name, id)| Findings::one(name, id)))
     }
 
     fn tree(&self) -> &Tree {

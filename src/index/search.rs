@@ -6,7 +6,7 @@
 use std::cmp::Ordering;
 
 use super::Index;
-use super::found::{FindError, FindLimits, Findings};
+use super::found::{FindError, FindLimits, Findings, Gathering};
 use super::plan::Plan;
 use super::tree::{Child, DirId, ROOT, Tree};
 use crate::model::glob::Glob;
@@ -17,6 +17,8 @@ pub(super) type Accept<'a> = &'a dyn Fn(MetricId) -> bool;
 
 /// Directories whose memory is asked for together.
 const AHEAD: usize = 16;
+/// Children of each of them whose memory is asked for too.
+const WANTED_AHEAD: usize = 4;
 
 /// What is collected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,9 +41,9 @@ pub(super) struct Search<'g> {
     /// The items of all frames, those of the innermost last.
     items: Vec<Item>,
     /// The path of the innermost directory, with a dot at the end unless it is the root.
-    path: String,
+    path: Vec<u8>,
     /// Hits of the branches that are done, and of this one.
-    hits: Findings,
+    hits: Gathering,
     /// Where the hits of this branch begin.
     branch_hits: usize,
     /// Hits of this branch that are known but not reached yet.
@@ -84,8 +86,8 @@ impl<'g> Search<'g> {
             plan: None,
             frames: Vec::new(),
             items: Vec::new(),
-            path: String::new(),
-            hits: Findings::default(),
+            path: Vec::new(),
+            hits: Gathering::default(),
             branch_hits: 0,
             pending: 0,
         }
@@ -135,7 +137,7 @@ impl<'g> Search<'g> {
     /// The hits so far, which are forgotten here.
     pub(super) fn take_hits(&mut self) -> Findings {
         self.branch_hits = 0;
-        std::mem::take(&mut self.hits)
+        std::mem::take(&mut self.hits).finish()
     }
 
     fn next_branch(&mut self, tree: &Tree) -> Result<bool, FindError> {
@@ -234,13 +236,27 @@ impl<'g> Search<'g> {
                 tree.warm(dir);
             }
         }
+        // Where it is known which few children will be wanted, they are asked for as well.
+        let Some(plan) = &self.plan else { return };
+        for item in &self.items[from..end] {
+            let Task::Descend { dir, states } = item.task else { continue };
+            for &component in plan.lookup(states).unwrap_or_default().iter().take(WANTED_AHEAD) {
+                if let Some(below) = tree.child(dir, component).and_then(Child::dir) {
+                    tree.warm(below);
+                }
+            }
+        }
     }
 
     /// Notes what is to be done about a child that leads to the places `next`.
     fn consider(&mut self, tree: &Tree, accept: Accept<'_>, child: Child, next: u64) {
         let Some(branch) = self.plan.as_ref().map(Plan::branch) else { return };
-        let (component, node) = (child.component, tree.node(child));
+        let component = child.component;
+        // A directory is not looked into before its turn: its memory is then asked for together with that of others.
+        let mut down = child.dir();
         if branch.is_match(next) {
+            let node = tree.node(child);
+            down = node.dir;
             let leaf = node.metric.filter(|&id| accept(id));
             let directory = node.dir.is_some();
             if leaf.is_some() || (directory && self.collect == Collect::All) {
@@ -248,7 +264,7 @@ impl<'g> Search<'g> {
                 self.items.push(Item::new(component, Task::Hit { leaf, directory }, tree));
             }
         }
-        if let Some(dir) = node.dir
+        if let Some(dir) = down
             && branch.goes_on(next)
         {
             self.items.push(Item::new(component, Task::Descend { dir, states: next }, tree));
@@ -257,15 +273,15 @@ impl<'g> Search<'g> {
 
     fn perform(&mut self, tree: &Tree, at: usize) {
         let Item { component, task, .. } = self.items[at];
-        let text = tree.text(component);
+        let text = tree.text_bytes(component);
         match task {
             Task::Hit { leaf, directory } => {
                 self.pending -= 1;
                 self.hits.push(&self.path, text, leaf, directory);
             }
             Task::Descend { dir, states } => {
-                self.path.push_str(text);
-                self.path.push('.');
+                self.path.extend_from_slice(text);
+                self.path.push(b'.');
                 self.enter(dir, states);
             }
         }

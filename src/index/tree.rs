@@ -283,7 +283,7 @@ impl DirId {
 }
 
 impl Child {
-    fn dir(self) -> Option<DirId> {
+    pub(super) fn dir(self) -> Option<DirId> {
         (self.target & METRIC == 0).then_some(DirId(self.target))
     }
 }

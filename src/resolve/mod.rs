@@ -6,7 +6,7 @@
 mod creator;
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 
 use crate::config::{Ingest, Matcher};
 use crate::index::SharedIndex;
-use crate::model::{Batch, MetricId, Point, PolicyId, Reject, name};
+use crate::model::{Batch, MetricId, Point, Policy, PolicyId, Reject, name};
 use crate::rollup::{Points, PointsError};
 use crate::telemetry::Telemetry;
 
@@ -83,6 +83,24 @@ impl Resolver {
         Ok(resolved)
     }
 
+    /// Takes in metrics that exist elsewhere, whatever the limits on new ones say. Gives the ids of those that were not
+    /// known here.
+    pub fn adopt(&self, metrics: &[(String, Arc<Policy>)], now: u32) -> Result<Vec<MetricId>, PointsError> {
+        let mut creator = self.creator.lock();
+        let mut fresh: Vec<(MetricId, PolicyId, &str)> = Vec::new();
+        let mut seen: HashSet<&str> = HashSet::new();
+        for (name, policy) in metrics {
+            if self.index.read().lookup(name.as_bytes()).is_none() && seen.insert(name) {
+                let policy = self.points.intern_policy(policy, now)?;
+                fresh.push((creator.next_id(), policy, name));
+            }
+        }
+        if !fresh.is_empty() {
+            self.add(&fresh)?;
+        }
+        Ok(fresh.into_iter().map(|(id, ..)| id).collect())
+    }
+
     fn resolve_misses<'a>(
         &self,
         batch: &Batch<'a>,
@@ -143,6 +161,7 @@ impl Resolver {
         }
         if !fresh.is_empty() {
             self.add(&fresh)?;
+            self.telemetry.metrics_created.add(fresh.len() as u64);
         }
         Ok(resolved)
     }
@@ -156,7 +175,6 @@ impl Resolver {
                 tracing::error!(name, %error, "the index refused a metric");
             }
         }
-        self.telemetry.metrics_created.add(fresh.len() as u64);
         self.telemetry.metrics.set(index.len() as u64);
         Ok(())
     }

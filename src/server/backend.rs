@@ -4,8 +4,9 @@ use super::engine::Engine;
 use crate::http::{Backend, FindFailure, NameStream, Node};
 use crate::index::{FindError, FindLimits, Found, NameWalk};
 use crate::model::glob::Glob;
-use crate::model::{Cancel, MetricId, Span};
+use crate::model::{Cancel, Cancelled, MetricId, Span};
 use crate::render::source::Source;
+use crate::store::cassandra::names::LookupError;
 
 impl Backend for Engine {
     fn source(&self) -> &dyn Source {
@@ -21,6 +22,15 @@ impl Backend for Engine {
     ) -> Result<(), FindFailure> {
         let glob = Glob::parse(query).map_err(|e| FindFailure::Invalid(e.to_string()))?;
         let limits = FindLimits { max_hits: self.config.query.max_find_hits };
+        // Only who writes everything knows when a metric has no data.
+        let window = window.filter(|_| self.store.roster().is_none());
+        if let Some(roster) = self.store.roster().filter(|roster| roster.must_ask()) {
+            let hits = roster.find(&glob, limits.max_hits, cancel).map_err(lookup_failure)?;
+            for hit in &hits {
+                visit(Node { path: &hit.path, leaf: hit.leaf, directory: hit.directory, span: None });
+            }
+            return Ok(());
+        }
         let found = self.index.find(&glob, limits, cancel).map_err(failure)?;
         let leaves: Vec<MetricId> = found.iter().filter_map(|f| f.leaf).collect();
         let mut spans = self.points.spans(&leaves).into_iter();
@@ -75,6 +85,16 @@ fn node(found: Found<'_>, span: Span, window: Option<(i64, i64)>) -> Option<Node
         directory: found.directory,
         span: known,
     })
+}
+
+fn lookup_failure(error: LookupError) -> FindFailure {
+    let text = error.to_string();
+    match error {
+        LookupError::Cancelled { cancelled: Cancelled { deadline: true }, .. } => FindFailure::Deadline,
+        LookupError::Cancelled { .. } => FindFailure::Abandoned,
+        LookupError::Cluster(_) => FindFailure::Store(text),
+        _ => FindFailure::Limit(text),
+    }
 }
 
 fn failure(error: FindError) -> FindFailure {

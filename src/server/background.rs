@@ -15,6 +15,7 @@ use super::engine::{Engine, now};
 const CUTTER_TICK: Duration = Duration::from_millis(200);
 /// How often stages are filled in and expired partitions dropped.
 const HOUSEKEEPING: Duration = Duration::from_secs(60);
+const NAMES_TICK: Duration = Duration::from_secs(1);
 const SHIP_TICK: Duration = Duration::from_millis(100);
 const DISK_TICK: Duration = Duration::from_secs(1);
 
@@ -57,6 +58,7 @@ impl Background {
             vec![("sync", sync_log), ("cut", cut), ("merge", merge), ("disk", watch_disk)];
         if engine.store.delivery().is_some() {
             bodies.push(("ship", ship));
+            bodies.push(("names", names));
         }
         let mut threads = Vec::new();
         for (name, body) in bodies {
@@ -131,6 +133,17 @@ fn ship(engine: &Engine, ending: &Ending) {
         engine.telemetry.points_delivered.add(shipped.points);
         engine.telemetry.rows_delivered.add(shipped.rows);
         engine.telemetry.cluster_trouble.set(u64::from(delivery.trouble().is_some()));
+    }
+}
+
+/// Keeps names in step with the cluster.
+fn names(engine: &Engine, ending: &Ending) {
+    let Some(roster) = engine.store.roster() else { return };
+    loop {
+        roster.run(engine);
+        if ending.wait(NAMES_TICK) {
+            return;
+        }
     }
 }
 
@@ -229,6 +242,9 @@ impl Engine {
         }
         self.store.points.tidy().map_err(|e| e.to_string())?;
         if let Some(delivery) = self.store.delivery() {
+            if let Some(roster) = self.store.roster() {
+                roster.send_new(self).map_err(|error| error.to_string())?;
+            }
             delivery.run();
             if let Some(trouble) = delivery.trouble() {
                 return Err(trouble);

@@ -2,18 +2,15 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use parking_lot::Mutex;
 
+use super::setbacks::Setbacks;
 use crate::config::Config;
 use crate::store::StoreError;
 use crate::store::cassandra::{Cluster, Lease, RENEW_INTERVAL, Sender};
 use crate::store::clustered::{Clustered, Shipped, Shipper};
-
-/// Waits after failures: doubled from the first to the last.
-const FIRST_PAUSE: Duration = Duration::from_secs(1);
-const LAST_PAUSE: Duration = Duration::from_secs(30);
 
 /// See the module documentation.
 pub(super) struct Delivery {
@@ -25,16 +22,7 @@ pub(super) struct Delivery {
     writer: Option<u16>,
     lease_file: PathBuf,
     spool_bytes: u64,
-    trouble: Mutex<Trouble>,
-}
-
-/// How deliveries go.
-#[derive(Default)]
-struct Trouble {
-    /// What went wrong last, until something went well.
-    error: Option<String>,
-    not_before: Option<Instant>,
-    pause: Duration,
+    setbacks: Setbacks,
 }
 
 impl Delivery {
@@ -49,7 +37,7 @@ impl Delivery {
             writer: config.cassandra.writer,
             lease_file: config.store.path.join("writer.json"),
             spool_bytes: config.cassandra.spool_bytes,
-            trouble: Mutex::default(),
+            setbacks: Setbacks::new("points do not arrive in the cluster; they wait on disk"),
         }
     }
 
@@ -70,12 +58,12 @@ impl Delivery {
 
     /// What keeps points from arriving, if something does.
     pub(super) fn trouble(&self) -> Option<String> {
-        self.trouble.lock().error.clone()
+        self.setbacks.last()
     }
 
     /// Sends what is due, unless it is too soon after a failure. Gives what was sent.
     pub(super) fn run_due(&self) -> Shipped {
-        if self.trouble.lock().not_before.is_some_and(|at| Instant::now() < at) {
+        if !self.setbacks.is_over() {
             return Shipped::default();
         }
         self.run()
@@ -91,10 +79,10 @@ impl Delivery {
                     all.parcels += one.parcels;
                     all.points += one.points;
                     all.rows += one.rows;
-                    self.went_well();
+                    self.setbacks.went_well("points arrive in the cluster again");
                 }
                 Err(error) => {
-                    self.went_badly(&error);
+                    self.setbacks.went_badly(&error);
                     return all;
                 }
             }
@@ -139,28 +127,5 @@ impl Delivery {
         let shard = lease.shard();
         *held = Some((lease, Instant::now()));
         Ok(shard)
-    }
-
-    fn went_well(&self) {
-        let mut trouble = self.trouble.lock();
-        if trouble.error.is_some() {
-            tracing::info!("points arrive in the cluster again");
-        }
-        *trouble = Trouble::default();
-    }
-
-    fn went_badly(&self, error: &StoreError) {
-        let mut trouble = self.trouble.lock();
-        let text = error.to_string();
-        if trouble.error.as_ref() != Some(&text) {
-            tracing::error!(
-                error = text,
-                waiting = self.waiting_points(),
-                "points do not arrive in the cluster; they wait on disk"
-            );
-        }
-        trouble.pause = (trouble.pause * 2).clamp(FIRST_PAUSE, LAST_PAUSE);
-        trouble.not_before = Some(Instant::now() + trouble.pause);
-        trouble.error = Some(text);
     }
 }

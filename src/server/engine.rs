@@ -10,7 +10,7 @@ use super::storage::Storage;
 use crate::config::{Config, Matcher};
 use crate::index::{Index, SharedIndex};
 use crate::log::{Log, Record};
-use crate::model::{Batch, MetricId, MetricRecord, PolicyId, Span};
+use crate::model::{Batch, MetricId, MetricRecord, Policy, PolicyId, Span};
 use crate::receive::{Busy, Sampler, Sink};
 use crate::resolve::{Refused, Resolver};
 use crate::rollup::{Appended, Points, PointsError};
@@ -94,8 +94,35 @@ impl Engine {
         Ok(self.store.chunk_bytes(ids)?)
     }
 
-    /// Forgets metrics, their names and their points.
+    /// Deletes metrics, their names and their points; in a cluster for all its servers.
     pub fn delete(&self, ids: &[MetricId]) -> Result<(), PointsError> {
+        if let Some(roster) = self.store.roster() {
+            let names: Vec<String> = {
+                let index = self.index.read();
+                ids.iter().filter_map(|&id| index.name(id).map(str::to_owned)).collect()
+            };
+            roster.delete(&names)?;
+        }
+        self.forget(ids)
+    }
+
+    /// Takes metrics in that are in the cluster already. Gives the handles of those that were new here.
+    pub(super) fn adopt(&self, metrics: &[(String, Arc<Policy>)]) -> Result<Vec<MetricId>, PointsError> {
+        self.resolver.adopt(metrics, now())
+    }
+
+    /// Puts a metric under the policy that the cluster has for it.
+    pub(super) fn follow_policy(&self, id: MetricId, policy: &Policy) -> Result<(), PointsError> {
+        let policy = self.points.intern_policy(policy, now())?;
+        // Whoever has no record cannot be moved to another policy in it.
+        if self.points.has_unrecorded() {
+            self.points.cut()?;
+        }
+        self.points.change_policy(&[(id, policy)])
+    }
+
+    /// Forgets metrics, their names and their points, on this machine.
+    pub(super) fn forget(&self, ids: &[MetricId]) -> Result<(), PointsError> {
         self.points.delete(ids)?;
         let mut index = self.index.write();
         for &id in ids {
@@ -106,7 +133,12 @@ impl Engine {
     }
 
     /// Puts metrics whose rule has changed since under their new policy; what they have stays readable.
+    ///
+    /// In a cluster the policy that a metric was created with stays in force: other servers read it there.
     pub fn apply_rules(&self) -> Result<usize, PointsError> {
+        if self.store.roster().is_some() {
+            return Ok(0);
+        }
         let now = now();
         if self.points.has_unrecorded() {
             self.points.cut()?;

@@ -5,7 +5,9 @@ mod background;
 mod cluster;
 mod delivery;
 mod engine;
+mod roster;
 mod run;
+mod setbacks;
 mod source;
 mod storage;
 

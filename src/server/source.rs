@@ -8,6 +8,7 @@ use crate::model::glob::Glob;
 use crate::model::{Cancel, Cancelled, MetricId};
 use crate::render::source::{FetchRequest, Fetched, Source, SourceError};
 use crate::rollup::{PointsError, Series};
+use crate::store::cassandra::names::LookupError;
 
 impl Source for Engine {
     fn fetch(&self, requests: &[FetchRequest], cancel: &Cancel) -> Result<Vec<Vec<Fetched>>, SourceError> {
@@ -31,7 +32,12 @@ impl Engine {
     ) -> Result<Vec<Fetched>, SourceError> {
         let glob = Glob::parse(&request.pattern).map_err(|e| SourceError::Invalid(e.to_string()))?;
         let limits = FindLimits { max_hits: self.config.query.max_series };
-        let leaves = self.index.find_leaves(&glob, limits, cancel).map_err(find_failed)?;
+        let leaves = match self.store.roster().filter(|roster| roster.must_ask()) {
+            Some(roster) => {
+                roster.find_leaves(self, &glob, limits.max_hits, cancel).map_err(|e| lookup_failed(&e))?
+            }
+            None => self.index.find_leaves(&glob, limits, cancel).map_err(find_failed)?,
+        };
         let ids: Vec<MetricId> = leaves.iter().map(|(id, _)| *id).collect();
         self.charge(request, &ids, budget)?;
         let series = self.points.fetch(&ids, request.from, request.until, request.now, cancel);
@@ -80,6 +86,15 @@ fn find_failed(error: FindError) -> SourceError {
         FindError::Deadline { .. } => SourceError::Deadline,
         FindError::Abandoned => SourceError::Abandoned,
         other => SourceError::Invalid(other.to_string()),
+    }
+}
+
+fn lookup_failed(error: &LookupError) -> SourceError {
+    match error {
+        LookupError::Cancelled { cancelled: Cancelled { deadline: true }, .. } => SourceError::Deadline,
+        LookupError::Cancelled { .. } => SourceError::Abandoned,
+        LookupError::Cluster(_) => SourceError::Store(error.to_string()),
+        _ => SourceError::Limit(error.to_string()),
     }
 }
 

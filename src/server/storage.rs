@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::cluster_settings;
 use super::delivery::Delivery;
+use super::roster::Roster;
 use crate::config::{Config, StoreKind};
 use crate::model::MetricId;
 use crate::store::cassandra::Cluster;
@@ -28,7 +29,7 @@ enum Place {
     /// In the data directory.
     Here(Box<Embedded>),
     /// In a cluster.
-    There(Box<Delivery>),
+    There(Box<(Delivery, Roster)>),
 }
 
 impl Storage {
@@ -51,7 +52,10 @@ impl Storage {
                     points: Arc::clone(&store.points),
                     metrics: Arc::clone(&store.metrics),
                     log_dir: store.local.log_dir.clone(),
-                    place: Place::There(Box::new(Delivery::new(cluster, store, config))),
+                    place: Place::There(Box::new((
+                        Delivery::new(Arc::clone(&cluster), Arc::clone(&store), config),
+                        Roster::new(cluster, store, config)?,
+                    ))),
                 }
             }
         })
@@ -61,7 +65,15 @@ impl Storage {
     pub(super) fn delivery(&self) -> Option<&Delivery> {
         match &self.place {
             Place::Here(_) => None,
-            Place::There(delivery) => Some(delivery),
+            Place::There(there) => Some(&there.0),
+        }
+    }
+
+    /// What keeps names in step with a cluster, if they are in one.
+    pub(super) fn roster(&self) -> Option<&Roster> {
+        match &self.place {
+            Place::Here(_) => None,
+            Place::There(there) => Some(&there.1),
         }
     }
 
@@ -69,7 +81,7 @@ impl Storage {
     pub(super) fn chunk_bytes(&self, metrics: &[MetricId]) -> Result<u64, StoreError> {
         match &self.place {
             Place::Here(store) => store.chunk_bytes(metrics),
-            Place::There(delivery) => delivery.store.local.chunk_bytes(metrics),
+            Place::There(there) => there.0.store.local.chunk_bytes(metrics),
         }
     }
 }

@@ -5,8 +5,12 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where and stop")]
 
+#[path = "../server/harness.rs"]
+mod harness;
+
 mod connect;
 mod lease;
 mod node;
 mod schema;
 mod secure;
+mod servers;

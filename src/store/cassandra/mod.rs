@@ -9,6 +9,7 @@
 //! | `fault`    | what the driver reports, in words that say what to do               |
 //! | `schema`   | the tables: needed, there, different, made                          |
 //! | `lease`    | this server's writer number                                         |
+//! | `names`    | metrics and directories: made, loaded, found, followed, cleaned     |
 //! | `rows`     | which row of which table a slot is                                  |
 //! | `sender`   | writing points                                                      |
 //! | `fetch`    | reading points                                                      |
@@ -17,6 +18,7 @@ mod cluster;
 mod fault;
 mod fetch;
 mod lease;
+pub mod names;
 mod purpose;
 mod rows;
 pub mod schema;

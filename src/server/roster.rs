@@ -1,0 +1,261 @@
+//! Keeping the metrics this server knows and those of the cluster the same: new ones are sent there, those of other
+//! servers are followed, and until all are known here globs are looked up there.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Instant;
+
+use parking_lot::Mutex;
+
+use super::engine::Engine;
+use super::setbacks::Setbacks;
+use crate::config::{CassandraIndex, Config};
+use crate::model::glob::Glob;
+use crate::model::{Cancel, MetricId, Policy};
+use crate::store::StoreError;
+use crate::store::cassandra::Cluster;
+use crate::store::cassandra::names::{
+    Change, Creation, Cursor, Hit, LookupError, LookupLimits, Names, NewMetric, Outcome,
+};
+use crate::store::cassandra::schema::Indexes;
+use crate::store::clustered::Clustered;
+
+/// Metrics sent or taken in one go.
+const BATCH: usize = 2000;
+/// Rows a lookup in the cluster may look at for each hit it may give.
+const ROWS_PER_HIT: usize = 10;
+/// Under which names the data directory remembers how far this has come.
+const SENT_NOTE: &str = "names_sent";
+const CURSOR_NOTE: &str = "names_followed_ms";
+
+/// See the module documentation.
+pub(super) struct Roster {
+    names: Names,
+    store: Arc<Clustered>,
+    index: CassandraIndex,
+    default: Arc<Policy>,
+    creation: Creation,
+    /// Every metric with a smaller handle is in the cluster.
+    sent: AtomicU32,
+    /// Handles at or above `sent` that came from the cluster.
+    taken: Mutex<HashSet<u32>>,
+    /// All metrics of the cluster were here once, and have been followed since.
+    loaded: AtomicBool,
+    cursor: Mutex<Option<Cursor>>,
+    setbacks: Setbacks,
+}
+
+impl Roster {
+    pub(super) fn new(
+        cluster: Arc<Cluster>,
+        store: Arc<Clustered>,
+        config: &Config,
+    ) -> Result<Self, StoreError> {
+        let indexes = match config.cassandra.index {
+            CassandraIndex::Sai => Indexes::Sai,
+            CassandraIndex::Memory | CassandraIndex::Sasi => Indexes::Sasi,
+        };
+        let note = |key| store.local.note(key).map(|text| text.and_then(|text| text.parse::<i64>().ok()));
+        let sent = note(SENT_NOTE)?.and_then(|sent| u32::try_from(sent).ok()).unwrap_or(0);
+        let cursor = note(CURSOR_NOTE)?.map(Cursor::since).filter(|cursor| !cursor.is_outdated());
+        let per_second = u32::try_from(config.ingest.max_creates_per_second).ok().filter(|&rate| rate > 0);
+        Ok(Self {
+            names: Names::new(cluster, indexes),
+            index: config.cassandra.index,
+            default: Arc::new(config.rules.default_policy()),
+            creation: Creation { per_second, ..Creation::default() },
+            sent: AtomicU32::new(sent),
+            taken: Mutex::default(),
+            loaded: AtomicBool::new(cursor.is_some()),
+            cursor: Mutex::new(cursor),
+            setbacks: Setbacks::new(
+                "the names of the cluster are out of reach; this server goes on with those it knows",
+            ),
+            store,
+        })
+    }
+
+    /// What keeps names from being sent or followed, if something does.
+    pub(super) fn trouble(&self) -> Option<String> {
+        self.setbacks.last()
+    }
+
+    /// Must globs be looked up in the cluster?
+    pub(super) fn must_ask(&self) -> bool {
+        self.index != CassandraIndex::Memory || !self.loaded.load(Ordering::Acquire)
+    }
+
+    /// Does what is due. Called every second or so.
+    pub(super) fn run(&self, engine: &Engine) {
+        if !self.setbacks.is_over() {
+            return;
+        }
+        let done = self.send_new(engine).and_then(|()| self.load(engine)).and_then(|()| self.follow(engine));
+        match done {
+            Ok(()) => self.setbacks.went_well("the names of the cluster are in reach again"),
+            Err(error) => self.setbacks.went_badly(&error),
+        }
+    }
+
+    /// Sends metrics the cluster does not have.
+    pub(super) fn send_new(&self, engine: &Engine) -> anyhow::Result<()> {
+        loop {
+            let from = self.sent.load(Ordering::Acquire);
+            let (batch, until) = self.next_batch(engine, from);
+            if until == from {
+                return Ok(());
+            }
+            let metrics: Vec<NewMetric> = batch.iter().map(|(_, metric)| metric.clone()).collect();
+            let outcomes = self.names.create(&metrics, self.creation)?;
+            for ((id, metric), outcome) in batch.iter().zip(outcomes) {
+                // The cluster's word counts: its readers look where its policy says.
+                if let Outcome::Existed(policy) = outcome
+                    && policy != metric.policy
+                {
+                    engine.follow_policy(*id, &policy)?;
+                }
+            }
+            self.store.local.set_note(SENT_NOTE, &until.to_string())?;
+            self.taken.lock().retain(|&id| id >= until);
+            self.sent.store(until, Ordering::Release);
+        }
+    }
+
+    fn next_batch(&self, engine: &Engine, from: u32) -> (Vec<(MetricId, NewMetric)>, u32) {
+        let bound = engine.points.id_bound();
+        let until = bound.min(from.saturating_add(BATCH as u32));
+        let taken = self.taken.lock();
+        let index = engine.index.read();
+        let mut batch = Vec::new();
+        for id in (from..until).filter(|id| !taken.contains(id)).map(MetricId) {
+            let policy = engine.points.state(id).and_then(|(policy, _)| engine.points.policies().get(policy));
+            if let (Some(name), Some(policy)) = (index.name(id), policy) {
+                batch.push((id, NewMetric { name: name.to_owned(), policy }));
+            }
+        }
+        (batch, until)
+    }
+
+    /// Loads all metrics of the cluster, unless that was done.
+    fn load(&self, engine: &Engine) -> anyhow::Result<()> {
+        if self.index != CassandraIndex::Memory || self.loaded.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let (began, cursor) = (Instant::now(), Cursor::now());
+        let mut batch = Vec::with_capacity(BATCH);
+        let mut failed = None;
+        let loaded = self.names.load(&self.default, &mut |_| {}, &mut |listed| {
+            batch.push((listed.name, listed.policy));
+            if batch.len() == BATCH && failed.is_none() {
+                failed = self.take(engine, &std::mem::take(&mut batch)).err();
+            }
+        })?;
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        self.take(engine, &batch)?;
+        self.remember(&cursor)?;
+        *self.cursor.lock() = Some(cursor);
+        self.loaded.store(true, Ordering::Release);
+        tracing::info!(
+            metrics = loaded.metrics,
+            seconds = began.elapsed().as_secs_f64(),
+            "names loaded from the cluster"
+        );
+        Ok(())
+    }
+
+    /// Takes over what other servers created and deleted.
+    fn follow(&self, engine: &Engine) -> anyhow::Result<()> {
+        let mut held = self.cursor.lock();
+        let Some(cursor) = held.as_mut() else { return Ok(()) };
+        let known = |name: &str| engine.index.read().lookup(name.as_bytes()).is_some();
+        let before = cursor.until_ms();
+        let changes = self.names.changes(cursor, &self.default, &known)?;
+        let (mut created, mut deleted) = (Vec::new(), Vec::new());
+        for change in changes {
+            match change {
+                Change::Created { name, policy } if !known(&name) => created.push((name, policy)),
+                Change::Created { .. } => {}
+                Change::Deleted { name } => deleted.extend(engine.index.read().lookup(name.as_bytes())),
+            }
+        }
+        self.take(engine, &created)?;
+        if !deleted.is_empty() {
+            engine.forget(&deleted)?;
+        }
+        // Once a minute is enough: what is told twice does no harm.
+        if cursor.until_ms() / 60_000 != before / 60_000 {
+            self.remember(cursor)?;
+        }
+        Ok(())
+    }
+
+    fn remember(&self, cursor: &Cursor) -> Result<(), StoreError> {
+        self.store.local.set_note(CURSOR_NOTE, &cursor.until_ms().to_string())
+    }
+
+    /// Takes metrics of the cluster that are not known here.
+    fn take(&self, engine: &Engine, metrics: &[(String, Arc<Policy>)]) -> anyhow::Result<()> {
+        let ids = engine.adopt(metrics)?;
+        self.taken.lock().extend(ids.iter().map(|id| id.0));
+        Ok(())
+    }
+
+    /// Looks a glob up in the cluster.
+    pub(super) fn find(
+        &self,
+        glob: &Glob,
+        max_hits: usize,
+        cancel: &Cancel,
+    ) -> Result<Vec<Hit>, LookupError> {
+        self.names.find(glob, limits(max_hits), cancel)
+    }
+
+    /// The metrics of the cluster that match, which are known here afterwards.
+    pub(super) fn find_leaves(
+        &self,
+        engine: &Engine,
+        glob: &Glob,
+        max_hits: usize,
+        cancel: &Cancel,
+    ) -> Result<Vec<(MetricId, String)>, LookupError> {
+        let names = self.names.find_leaves(glob, limits(max_hits), cancel)?;
+        let unknown: Vec<NewMetric> = {
+            let index = engine.index.read();
+            let missing = names.iter().filter(|name| index.lookup(name.as_bytes()).is_none());
+            missing.map(|name| NewMetric { name: name.clone(), policy: Arc::clone(&self.default) }).collect()
+        };
+        if !unknown.is_empty() {
+            // They are there already, so this only asks for their policies.
+            let outcomes = self.names.create(&unknown, Creation::default())?;
+            let policies = outcomes.into_iter().map(|outcome| match outcome {
+                Outcome::Existed(policy) => policy,
+                Outcome::Created => Arc::clone(&self.default),
+            });
+            let metrics: Vec<_> = unknown.into_iter().map(|metric| metric.name).zip(policies).collect();
+            if let Err(error) = self.take(engine, &metrics) {
+                tracing::warn!(%error, "metrics of the cluster were not taken over");
+            }
+        }
+        let index = engine.index.read();
+        let known = |name: String| Some((index.lookup(name.as_bytes())?, name));
+        Ok(names.into_iter().filter_map(known).collect())
+    }
+
+    /// Deletes metrics from the cluster.
+    pub(super) fn delete(&self, metrics: &[String]) -> Result<(), StoreError> {
+        self.names.delete(metrics, self.creation.in_flight)?;
+        Ok(())
+    }
+
+    /// The names themselves, for commands.
+    pub(super) fn names(&self) -> &Names {
+        &self.names
+    }
+}
+
+fn limits(max_hits: usize) -> LookupLimits {
+    LookupLimits { max_hits, max_rows: max_hits.saturating_mul(ROWS_PER_HIT) }
+}

@@ -1,0 +1,200 @@
+//! Real servers on a real node: what they write, what they read of each other, what survives a kill.
+
+use std::sync::LazyLock;
+use std::time::{Duration, Instant};
+
+use plumbago::model::Retention;
+use plumbago::store::cassandra::schema::{Indexes, Replication, Schema, apply};
+use plumbago::store::cassandra::{Cluster, Settings};
+
+use crate::harness::{Server, Setup, now};
+use crate::node;
+
+const RETENTIONS: &str = "1s:2h,10s:6h,60s:2d";
+
+/// Keyspaces with all tables, for all tests here: making the indexes takes longest.
+static SCHEMA: LazyLock<Option<Settings>> = LazyLock::new(|| {
+    let settings = node::shared("servers")?;
+    let cluster = Cluster::connect(settings.clone()).unwrap();
+    let retention: Retention = "7200*1s:2160*10s:2880*60s".parse().unwrap();
+    let schema = Schema::new(&settings, [&retention], Indexes::Sasi);
+    apply(&cluster, &schema, Some(&Replication::everywhere(1)), &mut |_| {}).unwrap();
+    Some(settings)
+});
+
+pub(crate) fn setup(settings: &Settings, index: &str) -> Setup {
+    Setup::new()
+        .set("store.kind", "cassandra")
+        .set("store.cassandra.nodes", &format!("[\"{}\"]", settings.nodes.join("\",\"")))
+        .set("store.cassandra.keyspace", &settings.keyspace)
+        .set("store.cassandra.keyspace_metadata", &settings.keyspace_metadata)
+        .set("store.cassandra.request_timeout", "30s")
+        .set("store.cassandra.flush_interval", "1s")
+        .set("store.cassandra.index", index)
+        .set("retention.default", RETENTIONS)
+}
+
+/// A name no other test has.
+fn fresh(name: &str) -> String {
+    format!("{name}{}", uuid::Uuid::new_v4().simple())
+}
+
+fn settle(server: &Server) {
+    let answer = server.post("/internal/flush?settle=1", &[]);
+    assert_eq!(answer.status, 200, "{}", answer.body);
+}
+
+fn until(what: &str, mut done: impl FnMut() -> bool) {
+    let give_up = Instant::now() + Duration::from_secs(60);
+    while !done() {
+        assert!(Instant::now() < give_up, "{what} did not happen");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+#[test]
+fn points_are_read_back_before_and_after_they_arrive() {
+    let Some(settings) = &*SCHEMA else { return };
+    let server = setup(settings, "memory").start();
+    let (name, base) = (fresh("arrive"), now() - 600);
+    let sent: Vec<(f64, u64)> = (0..50).map(|i| (i as f64 + 0.5, base + i)).collect();
+    let lines: String = sent.iter().map(|(value, time)| format!("{name} {value} {time}\n")).collect();
+    server.store(&lines);
+    assert_eq!(server.points(&name, base - 1, base + 60), sent, "at once");
+    settle(&server);
+    assert_eq!(server.counter("plumbago_spool_points"), 0);
+    assert!(server.counter("plumbago_points_delivered_total") >= 50);
+    assert_eq!(server.points(&name, base - 1, base + 60), sent, "from the cluster");
+    // Another server, whose directory knows nothing.
+    let other = setup(settings, "memory").start();
+    until("the other server's names", || other.points(&name, base - 1, base + 60) == sent);
+}
+
+#[test]
+fn two_writers_of_one_metric_add_up() {
+    let Some(settings) = &*SCHEMA else { return };
+    let (one, two) = (setup(settings, "memory").start(), setup(settings, "memory").start());
+    let name = fresh("both");
+    // Two hours and more: read from the second stage. Long enough ago for its slots to be settled.
+    let base = (now() - 5400) / 60 * 60;
+    let (mut ones, mut twos) = (String::new(), String::new());
+    // One point comes late.
+    let late = 5;
+    for i in (0..600).filter(|&i| i != late) {
+        let line = format!("{name} {} {}\n", value(i), base + i);
+        if i % 3 == 0 { ones.push_str(&line) } else { twos.push_str(&line) }
+    }
+    one.store(&ones);
+    two.store(&twos);
+    settle(&one);
+    settle(&two);
+    let mean = |slot: u64, without: Option<u64>| {
+        let there: Vec<u64> = (slot * 10..slot * 10 + 10).filter(|i| Some(*i) != without).collect();
+        there.iter().map(|&i| value(i)).sum::<f64>() / there.len() as f64
+    };
+    let read = |server: &Server| {
+        // From so long ago that the second stage answers.
+        let mut points = server.points(&name, now() - 3 * 3600, now());
+        points.retain(|&(_, time)| (base..base + 600).contains(&time));
+        points
+    };
+    let check = |server: &Server, without: Option<u64>| {
+        for (slot, (found, time)) in (0..).zip(read(server)) {
+            assert_eq!(time, base + slot * 10);
+            let wanted = mean(slot, without);
+            assert!((found - wanted).abs() < 1e-9, "{found} instead of {wanted} in slot {slot}");
+        }
+    };
+    for server in [&one, &two] {
+        until("both writers' points", || read(server).len() == 60);
+        check(server, Some(late));
+    }
+    // The late point makes its slot exact for everybody.
+    one.store(&format!("{name} {} {}\n", value(late), base + late));
+    settle(&one);
+    check(&one, None);
+    check(&two, None);
+}
+
+fn value(i: u64) -> f64 {
+    (i % 7) as f64
+}
+
+#[test]
+fn all_three_ways_to_look_globs_up_agree() {
+    let Some(settings) = &*SCHEMA else { return };
+    let writer = setup(settings, "memory").start();
+    let (top, time) = (fresh("globs"), now());
+    let mut lines = String::new();
+    for host in ["web1", "web2", "db1"] {
+        for metric in ["cpu.load", "cpu.idle", "mem"] {
+            lines.push_str(&format!("{top}.{host}.{metric} 1 {time}\n"));
+        }
+    }
+    lines.push_str(&format!("{top}.web1.cpu 1 {time}\n"));
+    writer.store(&lines);
+    settle(&writer);
+    let sasi = setup(settings, "sasi").start();
+    let find = |server: &Server, pattern: &str| {
+        server.json(&format!("/metrics/find?format=json&query={top}.{pattern}"))
+    };
+    for pattern in
+        ["*", "web*.cpu.*", "%7Bweb1,db1%7D.*", "*.cpu", "web%5B12%5D.mem", "**", "nothing.*", "web1"]
+    {
+        let names = |server| -> Vec<(String, bool)> {
+            let nodes = find(server, pattern);
+            let node = |n: &serde_json::Value| {
+                (n["path"].as_str().unwrap().to_owned(), n["is_leaf"].as_bool().unwrap())
+            };
+            nodes.as_array().unwrap().iter().map(node).collect()
+        };
+        assert_eq!(names(&sasi), names(&writer), "{pattern}");
+    }
+    let rendered = sasi.render(&format!("{top}.web*.cpu.load"), time - 10, time + 10);
+    assert_eq!(rendered.len(), 2, "{rendered:?}");
+}
+
+#[test]
+fn a_kill_loses_nothing_and_counts_nothing_twice() {
+    let Some(settings) = &*SCHEMA else { return };
+    let (name, base) = (fresh("killed"), (now() - 5400) / 60 * 60);
+    let mut setup = setup(settings, "memory").set("store.cassandra.flush_interval", "1s");
+    for round in 0..4_u64 {
+        let server = setup.start();
+        let lines: String = (0..150).map(|i| format!("{name} 1 {}\n", base + round * 150 + i)).collect();
+        server.store(&lines);
+        // At one time before, at another during or after the delivery.
+        std::thread::sleep(Duration::from_millis(400 * round));
+        setup = server.kill();
+    }
+    let server = setup.start();
+    until("delivery", || server.counter("plumbago_spool_points") == 0);
+    let points = server.points(&name, base - 1, base + 600);
+    assert_eq!(points.len(), 600);
+    // What other readers see in the second stage.
+    let other = crate::servers::setup(settings, "sasi").start();
+    let coarse = || {
+        let mut points = other.points(&name, now() - 3 * 3600, now());
+        points.retain(|&(_, time)| (base..base + 600).contains(&time));
+        points
+    };
+    until("the second stage", || coarse().len() == 60);
+    assert!(coarse().iter().all(|&(value, _)| value == 1.0), "{:?}", coarse());
+}
+
+#[test]
+fn a_server_starts_and_takes_points_without_the_cluster() {
+    let settings = Settings { nodes: vec!["127.0.0.1:1".to_owned()], ..Settings::default() };
+    let server = setup(&settings, "memory").set("store.cassandra.connect_timeout", "1s").start();
+    let time = now();
+    server.store(&format!("alone.a 1 {time}\n"));
+    until("the trouble", || server.counter("plumbago_cluster_trouble") == 1);
+    assert!(server.errors().contains("store.cassandra.nodes"), "{}", server.errors());
+    assert_eq!(server.counter("plumbago_spool_points"), 1);
+    let answer = server.post("/internal/flush", &[]);
+    assert_eq!(answer.status, 200, "what is on disk is safe: {}", answer.body);
+    let (status, setup) = server.stop("TERM");
+    assert!(status.success());
+    let server = setup.start();
+    until("the spool", || server.counter("plumbago_spool_points") == 1);
+}
