@@ -177,6 +177,18 @@ pub enum Command {
   plumbago dump plumbago-data/log/00000001.log
   plumbago dump --output json FILE")]
     Dump(Dump),
+    /// Print, make or check the tables in Cassandra
+    ///
+    /// `print` writes the statements for the configured retentions, and needs no cluster. `apply` makes the tables and
+    /// indexes that are missing; it never drops or alters anything, and may run on several machines at once. `check`
+    /// says what differs; it fails if something is missing or wrong. The keys of [store.cassandra] say where the
+    /// cluster is, whatever store.kind is.
+    #[command(after_help = "Examples:
+  plumbago schema print > schema.cql
+  plumbago schema apply
+  plumbago schema apply --create-keyspaces --replication '{\"class\": \"NetworkTopologyStrategy\", \"dc1\": 3}'
+  plumbago schema check --output json")]
+    Schema(Schema),
     /// Print the manual page, of the program or of one command
     #[command(after_help = "Examples:
   plumbago man | man -l -
@@ -253,6 +265,31 @@ pub struct Info {
 pub struct Dump {
     /// A block, a log segment or the catalogue
     pub file: PathBuf,
+}
+
+/// Arguments of `schema`.
+#[derive(Clone, Debug, Args)]
+pub struct Schema {
+    /// What to do
+    #[arg(value_enum)]
+    pub action: SchemaAction,
+    /// With apply: also make the keyspaces
+    #[arg(long)]
+    pub create_keyspaces: bool,
+    /// With print and apply: replication of the keyspaces [default: three replicas, or as many as there are nodes]
+    #[arg(long, value_name = "JSON")]
+    pub replication: Option<String>,
+}
+
+/// What to do with the schema.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SchemaAction {
+    /// Write the statements.
+    Print,
+    /// Make what is missing.
+    Apply,
+    /// Say what differs.
+    Check,
 }
 
 /// Arguments of `man`.

@@ -14,7 +14,7 @@ use std::process::ExitCode;
 
 pub use arguments::{
     Arguments, CheckConfig, Command, Delete, Dump, Find, Global, Info, LogFormat, ManPage, Output, Read,
-    Usage, Write,
+    Schema, SchemaAction, Usage, Write,
 };
 
 use crate::config::{ConfigError, Loaded, Sources};
@@ -49,6 +49,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         Command::Info(args) => operations::info(config, args, output),
         Command::Fsck => operations::fsck(config, output),
         Command::Dump(args) => operations::dump(config, args, output),
+        Command::Schema(args) => operations::schema(config, args, output),
         Command::Man(_) => Ok(()),
     }
 }

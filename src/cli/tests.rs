@@ -170,3 +170,32 @@ fn names_that_cannot_be_stored_are_refused_with_the_reason() {
     }
     assert!(check("", Some(&vec!["c"; 63].join(".")), Output::Text).is_ok());
 }
+
+#[test]
+fn a_password_is_not_shown() {
+    let toml = "[store.cassandra]\npassword = 'open sesame'\n";
+    for output in [Output::Text, Output::Json] {
+        let text = check(toml, None, output).unwrap();
+        assert!(text.contains("password"), "{text}");
+        assert!(!text.contains("sesame"), "{text}");
+    }
+    assert!(check(toml, None, Output::Text).unwrap().contains("# password is set, and not shown"));
+}
+
+#[test]
+fn the_schema_command_takes_one_of_three_words() {
+    for word in ["print", "apply", "check"] {
+        assert!(parse(&["schema", word]).is_ok(), "{word}");
+    }
+    let line = [
+        "schema",
+        "apply",
+        "--create-keyspaces",
+        "--replication",
+        "{}",
+        "--set",
+        "store.cassandra.keyspace=a",
+    ];
+    assert_eq!(parse(&line).unwrap().global.set, ["store.cassandra.keyspace=a"]);
+    assert!(parse(&["schema", "drop"]).unwrap_err().contains("print"));
+}

@@ -6,4 +6,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where and stop")]
 
 mod connect;
+mod lease;
 mod node;
+mod schema;
+mod secure;

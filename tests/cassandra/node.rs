@@ -4,8 +4,9 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::LazyLock;
+use std::time::Duration;
 
-use plumbago::store::cassandra::Settings;
+use plumbago::store::cassandra::{Cluster, Purpose, Settings};
 
 /// The node all tests share, or why there is none.
 static SHARED: LazyLock<Result<String, String>> = LazyLock::new(|| match std::env::var("TEST_CASSANDRA") {
@@ -13,10 +14,43 @@ static SHARED: LazyLock<Result<String, String>> = LazyLock::new(|| match std::en
     _ => start().map(|()| "127.0.0.1:9042".to_owned()),
 });
 
+/// A build machine may be busy.
+fn patient() -> Settings {
+    Settings { request_timeout: Duration::from_secs(30), ..Settings::default() }
+}
+
+/// The same with keyspaces that nobody else has.
+pub(crate) fn with_own_keyspaces(settings: Settings) -> Settings {
+    let name = uuid::Uuid::new_v4().simple().to_string();
+    let keyspace = format!("t{}", &name[..12]);
+    Settings { keyspace_metadata: format!("{keyspace}_metadata"), keyspace, ..settings }
+}
+
+/// Leaves the node as it was: a thousand indexes make it slow.
+pub(crate) fn drop_keyspaces(cluster: &Cluster, all: &[&Settings]) {
+    for keyspace in all.iter().flat_map(|settings| [&settings.keyspace, &settings.keyspace_metadata]) {
+        let text = format!("DROP KEYSPACE IF EXISTS {keyspace}");
+        cluster.block_on(cluster.run_once(Purpose::Background, &text, ())).unwrap();
+    }
+}
+
+/// BigGraphite's environment; `None` after a loud skip.
+pub(crate) fn biggraphite(test: &str) -> Option<PathBuf> {
+    if let Some(path) = std::env::var_os("TEST_BIGGRAPHITE") {
+        return Some(path.into());
+    }
+    let made = Command::new(root().join("scripts/peers")).arg("biggraphite").output().unwrap();
+    if !made.status.success() {
+        skip(test, "BigGraphite could not be installed: scripts/peers biggraphite says why");
+        return None;
+    }
+    Some(PathBuf::from(String::from_utf8(made.stdout).unwrap().trim()))
+}
+
 /// Settings for the shared node; `None` after a loud skip.
 pub(crate) fn shared(test: &str) -> Option<Settings> {
     match &*SHARED {
-        Ok(node) => Some(Settings { nodes: vec![node.clone()], ..Settings::default() }),
+        Ok(node) => Some(with_own_keyspaces(Settings { nodes: vec![node.clone()], ..patient() })),
         Err(why) => {
             skip(test, why);
             None
@@ -27,14 +61,17 @@ pub(crate) fn shared(test: &str) -> Option<Settings> {
 /// It stays up after the tests: the next run is faster by the time it takes to start, and `scripts/cassandra stop` ends it.
 fn start() -> Result<(), String> {
     for command in ["start", "wait"] {
-        script(command)?;
+        script(command, &[])?;
     }
     Ok(())
 }
 
-fn script(command: &str) -> Result<(), String> {
+/// Runs `scripts/cassandra`.
+pub(crate) fn script(command: &str, environment: &[(&str, String)]) -> Result<(), String> {
     let path = root().join("scripts/cassandra");
-    let done = Command::new(&path).arg(command).output().map_err(|error| error.to_string())?;
+    let environment = environment.iter().map(|(name, value)| (*name, value.as_str()));
+    let done =
+        Command::new(&path).arg(command).envs(environment).output().map_err(|error| error.to_string())?;
     if done.status.success() {
         return Ok(());
     }
@@ -42,12 +79,12 @@ fn script(command: &str) -> Result<(), String> {
     Err(format!("scripts/cassandra {command}: {}", said.trim().lines().last().unwrap_or("failed")))
 }
 
-pub(crate) fn root() -> PathBuf {
+fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
 /// Says loudly that a test did not run. On a build machine that is a failure.
-fn skip(test: &str, why: &str) {
+pub(crate) fn skip(test: &str, why: &str) {
     let message = format!("{test}: {why}");
     assert!(
         std::env::var("CI").as_deref() != Ok("true"),

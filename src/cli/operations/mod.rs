@@ -6,12 +6,14 @@
 mod inspect;
 mod query;
 mod remote;
+mod schema;
 
 use anyhow::{Context, Result, bail};
 use serde_json::json;
 
 pub(super) use inspect::{dump, fsck};
 pub(super) use query::{find, read, write};
+pub(super) use schema::schema;
 
 use super::{Delete, Info, Output, Usage, UsageError, to_stdout, words};
 use crate::config::Config;

@@ -158,6 +158,11 @@ impl Cluster {
         Ok(statement)
     }
 
+    /// How many nodes the cluster has, the ones that are down among them.
+    pub async fn node_count(&self) -> Result<usize, ClusterError> {
+        Ok(self.session().await?.get_cluster_state().get_nodes_info().len())
+    }
+
     /// The version of Cassandra on the node that answers.
     pub fn version(&self) -> Result<String, ClusterError> {
         self.block_on(async {

@@ -136,3 +136,49 @@ impl ServerCertVerifier for AnyAddress {
         self.0.supported_verify_schemes()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Within the life of the certificates in `tests/fixtures/tls`.
+    const THEN: u64 = 1_794_900_000;
+
+    /// Is the node's certificate, which names 127.0.0.1, good for `address`?
+    fn trusts(ca: &str, verify_address: bool, address: &str) -> bool {
+        let fixture =
+            |name: &str| Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/tls").join(name);
+        let tls = Tls { ca_file: Some(fixture(ca)), cert_file: None, key_file: None, verify_address };
+        let verifier = verifier(&tls, &Arc::new(aws_lc_rs::default_provider())).unwrap();
+        let node = certificates(&fixture("node.pem")).unwrap();
+        let name = ServerName::try_from(address).unwrap();
+        let now = UnixTime::since_unix_epoch(std::time::Duration::from_secs(THEN));
+        verifier.verify_server_cert(&node[0], &[], &name, &[], now).is_ok()
+    }
+
+    #[test]
+    fn a_certificate_must_be_signed_and_name_the_address() {
+        assert!(trusts("ca.pem", true, "127.0.0.1"));
+        assert!(!trusts("ca.pem", true, "127.0.0.2"));
+        assert!(!trusts("stranger.pem", true, "127.0.0.1"));
+    }
+
+    #[test]
+    fn without_the_check_of_addresses_it_must_still_be_signed() {
+        assert!(trusts("ca.pem", false, "127.0.0.1"));
+        assert!(trusts("ca.pem", false, "127.0.0.2"));
+        assert!(!trusts("stranger.pem", false, "127.0.0.1"));
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_used_is_named() {
+        let tls = Tls {
+            ca_file: Some("/nowhere/ca.pem".into()),
+            cert_file: None,
+            key_file: None,
+            verify_address: true,
+        };
+        let text = client_config(&tls).unwrap_err().to_string();
+        assert!(text.starts_with("cannot read certificates from /nowhere/ca.pem: "), "{text}");
+    }
+}

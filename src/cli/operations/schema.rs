@@ -1,0 +1,124 @@
+//! `schema`: the tables in Cassandra.
+
+use std::io::{self, IsTerminal as _, Write as _};
+
+use anyhow::{Result, bail};
+use serde_json::json;
+
+use crate::cli::{self, Output, SchemaAction, UsageError, to_stdout};
+use crate::config::{CassandraIndex, Config};
+use crate::server::cluster_settings;
+use crate::store::cassandra::Cluster;
+use crate::store::cassandra::schema::{self, Indexes, Progress, Replication, Schema, Weight};
+
+/// Does what `schema` was asked.
+pub(in crate::cli) fn schema(config: &Config, args: &cli::Schema, output: Output) -> Result<()> {
+    let replication = args.replication.as_deref().map(Replication::from_json).transpose();
+    let replication = replication.map_err(|error| UsageError(format!("--replication: {error}")))?;
+    let settings = cluster_settings(&config.cassandra)?;
+    let rules = &config.rules;
+    let retentions = rules.retention.iter().map(|rule| &rule.gives).chain([&rules.default_retention]);
+    // The index in memory is answered by SASI until it is loaded.
+    let indexes = match config.cassandra.index {
+        CassandraIndex::Memory | CassandraIndex::Sasi => Indexes::Sasi,
+        CassandraIndex::Sai => Indexes::Sai,
+    };
+    let schema = Schema::new(&settings, retentions, indexes);
+    match args.action {
+        SchemaAction::Print => {
+            let text = schema.print(&replication.unwrap_or_default());
+            to_stdout(|out| Ok(out.write_all(text.as_bytes())?))
+        }
+        SchemaAction::Check => check(&Cluster::connect(settings)?, &schema, output),
+        SchemaAction::Apply => {
+            let cluster = Cluster::connect(settings)?;
+            let replication = match (args.create_keyspaces, replication) {
+                (true, Some(given)) => Some(given),
+                (true, None) => Some(Replication::everywhere(cluster.block_on(cluster.node_count())?.min(3))),
+                (false, None) => None,
+                (false, Some(_)) => {
+                    bail!(UsageError("--replication is of use with --create-keyspaces only".to_owned()))
+                }
+            };
+            apply(&cluster, &schema, replication.as_ref(), output)
+        }
+    }
+}
+
+fn check(cluster: &Cluster, schema: &Schema, output: Output) -> Result<()> {
+    let found = schema::check(cluster, schema)?;
+    let failed = found.iter().filter(|difference| difference.weight > Weight::Note).count();
+    to_stdout(|out| {
+        match output {
+            Output::Json => {
+                let list: Vec<_> = found
+                    .iter()
+                    .map(|difference| json!({ "weight": word(difference.weight), "text": difference.text }))
+                    .collect();
+                serde_json::to_writer_pretty(&mut *out, &json!({ "ok": failed == 0, "differences": list }))?;
+                writeln!(out)?;
+            }
+            Output::Text => {
+                for difference in &found {
+                    writeln!(out, "{:<8} {}", word(difference.weight), difference.text)?;
+                }
+                if failed == 0 {
+                    writeln!(out, "the schema has all that the configuration needs")?;
+                }
+            }
+        }
+        Ok(())
+    })?;
+    match failed {
+        0 => Ok(()),
+        _ => bail!("{failed} things are missing or wrong; plumbago schema apply makes what is missing"),
+    }
+}
+
+fn word(weight: Weight) -> &'static str {
+    match weight {
+        Weight::Note => "note",
+        Weight::Missing => "missing",
+        Weight::Wrong => "wrong",
+    }
+}
+
+fn apply(
+    cluster: &Cluster,
+    schema: &Schema,
+    replication: Option<&Replication>,
+    output: Output,
+) -> Result<()> {
+    let terminal = io::stderr().is_terminal();
+    let mut last = String::new();
+    let made = schema::apply(cluster, schema, replication, &mut |progress| {
+        let line = describe(progress);
+        if line == last {
+            return;
+        }
+        // Talk: if nobody listens the work goes on.
+        let _ =
+            if terminal { write!(io::stderr(), "\r\x1b[K{line}") } else { writeln!(io::stderr(), "{line}") };
+        last = line;
+    });
+    if terminal && !last.is_empty() {
+        let _ = writeln!(io::stderr());
+    }
+    let made = made?;
+    to_stdout(|out| {
+        match output {
+            Output::Json => writeln!(out, "{}", json!({ "made": made }))?,
+            Output::Text if made == 0 => writeln!(out, "nothing was missing")?,
+            Output::Text => writeln!(out, "made {made} tables and indexes")?,
+        }
+        Ok(())
+    })
+}
+
+fn describe(progress: &Progress) -> String {
+    match &progress.now {
+        Some(what) if progress.total == 0 => what.clone(),
+        Some(what) => format!("{}/{} {what}", progress.done + 1, progress.total),
+        None => format!("{} of {} made", progress.done, progress.total),
+    }
+}

@@ -1,0 +1,288 @@
+//! Writer numbers: no two servers write aggregates under the same one.
+//!
+//! A server's partial aggregates stand under its number, and writing one again replaces it. So a number belongs to its
+//! server for longer than the longest slot is open, even when that server is down: the row in `plumbago_writers` lives for
+//! [`KEEP_SECS`], and the server finds its number again by a file of its own. The row also says when its server was last
+//! seen, which tells a dead owner from a living one when somebody asks for that very number.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use scylla::response::query_result::QueryResult;
+use scylla::value::{CqlTimestamp, CqlValue, Row};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::{Cluster, ClusterError, Fault, Purpose};
+use crate::store::StoreError;
+
+/// A number is kept for a server that is away for this long: 35 days.
+pub const KEEP_SECS: i32 = 35 * 86_400;
+/// How often [`Lease::renew`] should be called.
+pub const RENEW_INTERVAL: Duration = Duration::from_secs(60);
+/// An owner that was not seen for this long is dead.
+const DEAD_AFTER: Duration = Duration::from_secs(600);
+/// Numbers there are: 14 bits.
+const WRITERS: i16 = 1 << 14;
+
+/// A writer number that is ours.
+#[derive(Debug)]
+pub struct Lease {
+    table: String,
+    replica: i16,
+    writer: i16,
+    owner: String,
+}
+
+/// What is kept on the local disk.
+#[derive(Debug, Serialize, Deserialize)]
+struct Remembered {
+    owner: String,
+    replica: i16,
+    writer: Option<i16>,
+}
+
+/// What a conditional statement came to.
+#[derive(Debug)]
+pub(super) struct Outcome {
+    pub(super) applied: bool,
+    /// Who holds the row, if it was not applied.
+    pub(super) owner: Option<String>,
+    seen: Option<i64>,
+}
+
+impl Lease {
+    /// Takes a number for `replica`: `wanted`, or the one that `file` remembers, or a free one. `name` tells people whose
+    /// it is.
+    pub fn take(
+        cluster: &Cluster,
+        replica: u8,
+        wanted: Option<u16>,
+        file: &Path,
+        name: &str,
+    ) -> Result<Self, StoreError> {
+        let replica = i16::from(replica);
+        let remembered = remember(file, replica, name)?;
+        let mut lease = Self {
+            table: format!("{}.plumbago_writers", cluster.settings().keyspace_metadata),
+            replica,
+            writer: 0,
+            owner: remembered.owner,
+        };
+        let wanted = wanted.map(|number| i16::try_from(number).unwrap_or(i16::MAX));
+        lease.writer = cluster.block_on(lease.choose(cluster, wanted, remembered.writer))?;
+        write(file, &Remembered { owner: lease.owner.clone(), replica, writer: Some(lease.writer) })?;
+        Ok(lease)
+    }
+
+    /// The number, 0 to 16383.
+    pub fn writer(&self) -> u16 {
+        self.writer.unsigned_abs()
+    }
+
+    /// Replica and writer as they stand in the tables.
+    pub fn shard(&self) -> i16 {
+        // Replica 2 and 3 reach into the sign, as in BigGraphite.
+        (self.replica << 14) | self.writer
+    }
+
+    /// Says that we are alive. An error of [`Fault::Taken`] means that another server has the number now, and that nothing
+    /// may be written under it any more.
+    pub fn renew(&self, cluster: &Cluster) -> Result<(), StoreError> {
+        let outcome = cluster.block_on(self.claim(cluster, self.writer))?;
+        if outcome.applied { Ok(()) } else { Err(self.taken(self.writer, &outcome).into()) }
+    }
+
+    /// Says that we are gone, so that another server may be given this number by its configuration. It stays ours.
+    pub fn release(&self, cluster: &Cluster) -> Result<(), StoreError> {
+        Ok(cluster.block_on(async {
+            let text = format!(
+                "UPDATE {} USING TTL {KEEP_SECS} SET owner = ?, seen = 0 WHERE replica = ? AND writer = ? IF owner = ?",
+                self.table
+            );
+            let values = (&self.owner, self.replica, self.writer, &self.owner);
+            cluster.run_once(Purpose::Metadata, &text, values).await.map(drop)
+        })?)
+    }
+
+    async fn choose(
+        &self,
+        cluster: &Cluster,
+        wanted: Option<i16>,
+        remembered: Option<i16>,
+    ) -> Result<i16, ClusterError> {
+        if let Some(writer) = wanted {
+            return self.insist(cluster, writer).await;
+        }
+        if let Some(writer) = remembered
+            && self.claim(cluster, writer).await?.applied
+        {
+            return Ok(writer);
+        }
+        let used = self.used(cluster).await?;
+        // Servers that start at once should not all try the same.
+        let start =
+            i16::from_be_bytes([Uuid::new_v4().as_bytes()[0], Uuid::new_v4().as_bytes()[1]]) & (WRITERS - 1);
+        for writer in (start..WRITERS).chain(0..start).filter(|writer| !used.contains(writer)) {
+            if self.claim(cluster, writer).await?.applied {
+                return Ok(writer);
+            }
+        }
+        Err(ClusterError::new(Fault::Taken, "take a writer number", "all 16384 are taken")
+            .hint(format!("numbers of servers that are gone for good can be deleted from {}", self.table)))
+    }
+
+    /// Takes this very number, from a dead owner too.
+    async fn insist(&self, cluster: &Cluster, writer: i16) -> Result<i16, ClusterError> {
+        let outcome = self.claim(cluster, writer).await?;
+        if outcome.applied {
+            return Ok(writer);
+        }
+        let seen = outcome.seen.unwrap_or(0);
+        let age = now_ms().saturating_sub(seen);
+        if u128::from(age.unsigned_abs()) < DEAD_AFTER.as_millis() {
+            return Err(self.taken(writer, &outcome));
+        }
+        let text = format!(
+            "UPDATE {} USING TTL {KEEP_SECS} SET owner = ?, seen = ? WHERE replica = ? AND writer = ? IF owner = ? AND seen = ?",
+            self.table
+        );
+        let now = CqlTimestamp(now_ms());
+        let values = (&self.owner, now, self.replica, writer, &outcome.owner, outcome.seen.map(CqlTimestamp));
+        let taken_over = Outcome::of(cluster.run_once(Purpose::Metadata, &text, values).await?)?;
+        if !taken_over.applied {
+            return Err(self.taken(writer, &taken_over));
+        }
+        tracing::warn!(writer, owner = outcome.owner, "took over the writer number of a server that is gone");
+        Ok(writer)
+    }
+
+    /// Makes the row, or renews it if it is ours. A claim whose answer was lost is found to be ours the next time.
+    async fn claim(&self, cluster: &Cluster, writer: i16) -> Result<Outcome, ClusterError> {
+        let insert = format!(
+            "INSERT INTO {} (replica, writer, owner, seen) VALUES (?, ?, ?, ?) IF NOT EXISTS USING TTL {KEEP_SECS}",
+            self.table
+        );
+        let values = (self.replica, writer, &self.owner, CqlTimestamp(now_ms()));
+        let outcome = Outcome::of(cluster.run_once(Purpose::Metadata, &insert, values).await?)?;
+        if outcome.applied || outcome.owner.as_ref() != Some(&self.owner) {
+            return Ok(outcome);
+        }
+        let update = format!(
+            "UPDATE {} USING TTL {KEEP_SECS} SET owner = ?, seen = ? WHERE replica = ? AND writer = ? IF owner = ?",
+            self.table
+        );
+        let values = (&self.owner, CqlTimestamp(now_ms()), self.replica, writer, &self.owner);
+        Outcome::of(cluster.run_once(Purpose::Metadata, &update, values).await?)
+    }
+
+    async fn used(&self, cluster: &Cluster) -> Result<HashSet<i16>, ClusterError> {
+        let text = format!("SELECT writer FROM {} WHERE replica = ?", self.table);
+        let result = cluster.run_once(Purpose::Metadata, &text, (self.replica,)).await?;
+        let result = result.into_rows_result().map_err(|error| unreadable(&error))?;
+        let rows = result.rows::<(i16,)>().map_err(|error| unreadable(&error))?;
+        rows.map(|row| row.map(|(writer,)| writer))
+            .collect::<Result<_, _>>()
+            .map_err(|error| unreadable(&error))
+    }
+
+    fn taken(&self, writer: i16, outcome: &Outcome) -> ClusterError {
+        let owner = outcome.owner.as_deref().unwrap_or("another server");
+        ClusterError::new(
+            Fault::Taken,
+            format!("take writer number {writer} of replica {}", self.replica),
+            format!("`{owner}` holds it and is alive"),
+        )
+        .hint("give each server a number of its own in store.cassandra.writer, or set it to \"auto\"")
+    }
+}
+
+impl Outcome {
+    /// Reads what Cassandra says about a conditional statement: whether it was applied, and else the row as it is.
+    pub(super) fn of(result: QueryResult) -> Result<Self, ClusterError> {
+        let result = result.into_rows_result().map_err(|error| unreadable(&error))?;
+        let names: Vec<String> = result.column_specs().iter().map(|spec| spec.name().to_owned()).collect();
+        let row = result.first_row::<Row>().map_err(|error| unreadable(&error))?;
+        let mut outcome = Self { applied: false, owner: None, seen: None };
+        for (name, value) in names.iter().zip(row.columns) {
+            match (name.as_str(), value) {
+                ("[applied]", Some(CqlValue::Boolean(applied))) => outcome.applied = applied,
+                ("owner", Some(CqlValue::Text(owner))) => outcome.owner = Some(owner),
+                ("seen", Some(CqlValue::Timestamp(CqlTimestamp(at)))) => outcome.seen = Some(at),
+                _ => {}
+            }
+        }
+        Ok(outcome)
+    }
+}
+
+fn unreadable(error: &dyn std::fmt::Display) -> ClusterError {
+    ClusterError::new(Fault::Other, "read plumbago_writers", error.to_string())
+}
+
+fn now_ms() -> i64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// Who we were, or somebody new. What is new is on disk before it is used, so that a claim can be recognised after a crash.
+fn remember(file: &Path, replica: i16, name: &str) -> Result<Remembered, StoreError> {
+    match std::fs::read(file) {
+        Ok(bytes) => {
+            let known: Remembered = serde_json::from_slice(&bytes).map_err(|error| StoreError::Damaged {
+                path: file.to_owned(),
+                detail: format!("{error}; remove it to take another writer number"),
+            })?;
+            // Another replica is another set of numbers.
+            let writer = known.writer.filter(|_| known.replica == replica);
+            Ok(Remembered { writer, replica, ..known })
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            let new = Remembered { owner: format!("{name} {}", Uuid::new_v4()), replica, writer: None };
+            write(file, &new)?;
+            Ok(new)
+        }
+        Err(source) => Err(StoreError::Io { action: "read", path: file.to_owned(), source }),
+    }
+}
+
+/// Replaces the file as a whole: a crash leaves the old one or the new one.
+fn write(file: &Path, remembered: &Remembered) -> Result<(), StoreError> {
+    let part: PathBuf = file.with_extension("part");
+    let failed = |action, source| StoreError::Io { action, path: part.clone(), source };
+    let text = serde_json::to_vec(remembered).map_err(|error| failed("write", error.into()))?;
+    std::fs::write(&part, text).map_err(|source| failed("write", source))?;
+    std::fs::File::open(&part).and_then(|f| f.sync_all()).map_err(|source| failed("sync", source))?;
+    std::fs::rename(&part, file).map_err(|source| failed("rename", source))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shard_is_two_bits_of_replica_and_fourteen_of_writer() {
+        let shard =
+            |replica, writer| Lease { table: String::new(), replica, writer, owner: String::new() }.shard();
+        assert_eq!(shard(0, 5), 5);
+        assert_eq!(shard(1, 5), 16_389);
+        assert_eq!(shard(2, 0), i16::MIN);
+        assert_eq!(shard(3, 16_383), -1);
+    }
+
+    #[test]
+    fn an_owner_is_remembered() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("writer.json");
+        let first = remember(&file, 0, "here").unwrap();
+        assert!(first.owner.starts_with("here "));
+        write(&file, &Remembered { writer: Some(9), ..first }).unwrap();
+        let again = remember(&file, 0, "elsewhere").unwrap();
+        assert!(again.owner.starts_with("here "));
+        assert_eq!(again.writer, Some(9));
+        assert_eq!(remember(&file, 1, "here").unwrap().writer, None);
+        std::fs::write(&file, "x").unwrap();
+        assert!(matches!(remember(&file, 0, "here"), Err(StoreError::Damaged { .. })));
+    }
+}

@@ -1,0 +1,167 @@
+//! A node that asks for a password and for certificates, and what happens without them.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use plumbago::store::cassandra::{Cluster, ClusterError, Fault, Login, Settings, Tls};
+
+use crate::node;
+
+/// Apart from the shared node, and from a cluster somebody may have on the usual ports.
+const PORT: &str = "19242";
+const INTERNAL: &str = "17400";
+
+/// A node that lives as long as the test.
+struct SecureNode {
+    dir: tempfile::TempDir,
+}
+
+impl SecureNode {
+    fn start() -> Result<Self, String> {
+        let node = Self { dir: tempfile::tempdir().unwrap() };
+        make_certificates(node.dir.path())?;
+        node.script("start")?;
+        node.script("wait")?;
+        Ok(node)
+    }
+
+    fn script(&self, command: &str) -> Result<(), String> {
+        node::script(
+            command,
+            &[
+                ("PLUMBAGO_CASSANDRA_DIR", self.dir.path().join("run").display().to_string()),
+                ("PLUMBAGO_CASSANDRA_PORT", PORT.to_owned()),
+                ("PLUMBAGO_CASSANDRA_INTERNAL", INTERNAL.to_owned()),
+                ("PLUMBAGO_CASSANDRA_HEAP", "512m".to_owned()),
+                ("PLUMBAGO_CASSANDRA_AUTH", "1".to_owned()),
+                ("PLUMBAGO_CASSANDRA_TLS", self.dir.path().display().to_string()),
+            ],
+        )
+    }
+
+    fn file(&self, name: &str) -> Option<PathBuf> {
+        Some(self.dir.path().join(name))
+    }
+
+    /// Everything right.
+    fn settings(&self) -> Settings {
+        Settings {
+            nodes: vec![format!("127.0.0.1:{PORT}")],
+            login: Some(Login { username: "cassandra".to_owned(), password: "cassandra".to_owned() }),
+            tls: Some(Tls {
+                ca_file: self.file("ca.pem"),
+                cert_file: self.file("client.pem"),
+                key_file: self.file("client.key"),
+                verify_address: true,
+            }),
+            request_timeout: Duration::from_secs(30),
+            ..Settings::default()
+        }
+    }
+
+    fn tls(&self) -> Tls {
+        self.settings().tls.unwrap()
+    }
+}
+
+impl Drop for SecureNode {
+    fn drop(&mut self) {
+        let _ = self.script("stop");
+    }
+}
+
+/// An authority, a certificate for the node's address, one for the client, one authority nobody knows.
+fn make_certificates(dir: &Path) -> Result<(), String> {
+    let script = r#"
+set -e
+authority() { openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj "/CN=$1" -keyout $1.key -out $1.pem; }
+signed() {
+  openssl req -newkey rsa:2048 -nodes -subj "/CN=$1" -keyout $1.key -out $1.csr
+  printf "%s\n" "$2" >$1.ext
+  openssl x509 -req -in $1.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -extfile $1.ext -out $1.pem
+}
+authority ca
+authority stranger
+signed node "subjectAltName=IP:127.0.0.1"
+signed client "extendedKeyUsage=clientAuth"
+openssl pkcs12 -export -in node.pem -inkey node.key -certfile ca.pem -name node -passout pass:plumbago -out keystore.p12
+keytool -importcert -noprompt -alias ca -file ca.pem -keystore truststore.p12 -storetype PKCS12 -storepass plumbago
+"#;
+    let done = Command::new("bash").args(["-c", script]).current_dir(dir).output().unwrap();
+    if done.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&done.stderr).into_owned()) }
+}
+
+fn refused(settings: Settings) -> ClusterError {
+    let mut settings = settings;
+    settings.connect_timeout = Duration::from_secs(5);
+    Cluster::connect(settings).map(drop).unwrap_err()
+}
+
+/// The first user is made a moment after the port opens.
+fn connect_patiently(settings: &Settings) -> Cluster {
+    let give_up = Instant::now() + Duration::from_secs(60);
+    loop {
+        match Cluster::connect(settings.clone()) {
+            Ok(cluster) => return cluster,
+            Err(error) => assert!(error.fault == Fault::Login && Instant::now() < give_up, "{error}"),
+        }
+        std::thread::sleep(Duration::from_millis(500));
+    }
+}
+
+/// One test, because the node takes half a minute to start.
+#[test]
+fn a_node_with_passwords_and_certificates_is_used_and_its_refusals_are_explained() {
+    let test = "a_node_with_passwords_and_certificates_is_used_and_its_refusals_are_explained";
+    let node = match SecureNode::start() {
+        Ok(node) => node,
+        Err(why) => return node::skip(test, &why),
+    };
+    let right = node.settings();
+    let cluster = connect_patiently(&right);
+    assert!(cluster.version().is_ok());
+
+    let login = Some(Login { username: "cassandra".to_owned(), password: "wrong".to_owned() });
+    let error = refused(Settings { login, ..right.clone() });
+    assert_eq!(error.fault, Fault::Login, "{error}");
+    assert!(error.to_string().contains("store.cassandra.username"), "{error}");
+    assert!(!error.to_string().contains("wrong"), "{error}");
+
+    let error = refused(Settings { login: None, ..right.clone() });
+    assert_eq!(error.fault, Fault::Login, "{error}");
+
+    let error = refused(Settings { tls: None, ..right.clone() });
+    assert_eq!(error.fault, Fault::Broken, "{error}");
+    assert!(error.to_string().contains("store.cassandra.tls.enabled"), "{error}");
+
+    let stranger = Some(Tls { ca_file: node.file("stranger.pem"), ..node.tls() });
+    let error = refused(Settings { tls: stranger, ..right.clone() });
+    assert_eq!(error.fault, Fault::Tls, "{error}");
+
+    let anonymous = Some(Tls { cert_file: None, key_file: None, ..node.tls() });
+    let error = refused(Settings { tls: anonymous, ..right.clone() });
+    assert!(matches!(error.fault, Fault::Tls | Fault::Broken), "{error}");
+    assert!(error.to_string().contains("store.cassandra.tls"), "{error}");
+
+    let half = Some(Tls { key_file: None, ..node.tls() });
+    let error = refused(Settings { tls: half, ..right.clone() });
+    assert!(error.to_string().contains("cert_file and store.cassandra.tls.key_file"), "{error}");
+}
+
+/// The other way round: we want TLS, the node does not.
+#[test]
+fn a_node_without_tls_is_explained() {
+    let Some(settings) = node::shared("a_node_without_tls_is_explained") else { return };
+    let dir = tempfile::tempdir().unwrap();
+    make_certificates(dir.path()).unwrap();
+    let tls = Tls {
+        ca_file: Some(dir.path().join("ca.pem")),
+        cert_file: None,
+        key_file: None,
+        verify_address: true,
+    };
+    let error = refused(Settings { tls: Some(tls), ..settings });
+    assert_eq!(error.fault, Fault::Tls, "{error}");
+    assert!(error.to_string().contains("that the nodes use TLS"), "{error}");
+}
