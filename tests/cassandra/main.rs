@@ -7,6 +7,7 @@
 
 mod connect;
 mod lease;
+mod names;
 mod node;
 mod schema;
 mod secure;

@@ -9,10 +9,12 @@
 //! | `fault`    | what the driver reports, in words that say what to do               |
 //! | `schema`   | the tables: needed, there, different, made                          |
 //! | `lease`    | this server's writer number                                         |
+//! | `names`    | metrics and directories: made, loaded, found, followed, cleaned     |
 
 mod cluster;
 mod fault;
 mod lease;
+pub mod names;
 mod purpose;
 pub mod schema;
 mod settings;
