@@ -22,7 +22,7 @@ mod matcher;
 mod tests;
 
 use braces::Sym;
-pub use matcher::Matcher;
+pub use matcher::{Matcher, Start};
 
 /// Longest pattern in bytes. Dashboards put long lists of hosts into braces.
 const MAX_BYTES: usize = 256 * 1024;

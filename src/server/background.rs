@@ -10,6 +10,7 @@ use parking_lot::{Condvar, Mutex};
 
 use super::delivery::Delivery;
 use super::engine::{Engine, now};
+use super::roster::Roster;
 
 /// How often the cutter looks whether there is something to do.
 const CUTTER_TICK: Duration = Duration::from_millis(200);
@@ -132,7 +133,8 @@ fn ship(engine: &Engine, ending: &Ending) {
         let shipped = delivery.run_due();
         engine.telemetry.points_delivered.add(shipped.points);
         engine.telemetry.rows_delivered.add(shipped.rows);
-        engine.telemetry.cluster_trouble.set(u64::from(delivery.trouble().is_some()));
+        let names = engine.store.roster().and_then(Roster::trouble);
+        engine.telemetry.cluster_trouble.set(u64::from(delivery.trouble().or(names).is_some()));
     }
 }
 

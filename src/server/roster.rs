@@ -249,11 +249,6 @@ impl Roster {
         self.names.delete(metrics, self.creation.in_flight)?;
         Ok(())
     }
-
-    /// The names themselves, for commands.
-    pub(super) fn names(&self) -> &Names {
-        &self.names
-    }
 }
 
 fn limits(max_hits: usize) -> LookupLimits {

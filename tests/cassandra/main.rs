@@ -10,6 +10,7 @@ mod harness;
 
 mod connect;
 mod lease;
+mod names;
 mod node;
 mod schema;
 mod secure;

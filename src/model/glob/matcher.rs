@@ -28,7 +28,11 @@ pub enum Matcher {
 
 /// A pattern of characters, `?`, classes and `*`, matched by hand: no compilation, and time bounded by text × pattern.
 #[derive(Clone, Debug)]
-pub struct Wild(Vec<Token>);
+pub struct Wild {
+    tokens: Vec<Token>,
+    /// The characters before the first wildcard.
+    prefix: Box<str>,
+}
 
 /// `{cpu*,mem,disk[0-9]}`: alternatives, the cheap kinds first.
 #[derive(Clone, Debug)]
@@ -38,6 +42,15 @@ pub struct OneOf {
     /// Alternatives of literals and `*` only, when they are many. The set compares bytes, where `?` and classes would
     /// be wrong for names beyond ASCII.
     set: GlobSet,
+}
+
+/// How the texts begin that one alternative of a matcher takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start<'a> {
+    /// It takes this text alone.
+    Whole(&'a str),
+    /// It takes texts that begin so, perhaps not all of them. Empty when nothing is known.
+    Prefix(&'a str),
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -86,6 +99,22 @@ impl Matcher {
             Matcher::OneOf(one_of) => one_of.matches(text),
         }
     }
+
+    /// How the texts begin that it takes: one for each alternative. For stores that can look texts up by their beginning.
+    pub fn starts(&self) -> Vec<Start<'_>> {
+        match self {
+            Matcher::Literal(only) => vec![Start::Whole(only)],
+            Matcher::Any | Matcher::Suffix(_) => vec![Start::Prefix("")],
+            Matcher::Prefix(prefix) => vec![Start::Prefix(prefix)],
+            Matcher::Set(texts) => texts.iter().map(|text| Start::Whole(text)).collect(),
+            Matcher::Wild(wild) => vec![Start::Prefix(&wild.prefix)],
+            Matcher::OneOf(one_of) if !one_of.set.is_empty() => vec![Start::Prefix("")],
+            Matcher::OneOf(one_of) => {
+                let literals = one_of.literals.iter().map(|text| Start::Whole(text));
+                literals.chain(one_of.others.iter().flat_map(Matcher::starts)).collect()
+            }
+        }
+    }
 }
 
 impl Wild {
@@ -97,7 +126,7 @@ impl Wild {
         let mut star = None;
         loop {
             let before = rest.clone();
-            match (self.0.get(at), rest.next()) {
+            match (self.tokens.get(at), rest.next()) {
                 (None, None) => return true,
                 (Some(Token::Many), _) => {
                     at += 1;
@@ -225,7 +254,11 @@ fn single(tokens: Vec<Token>) -> Matcher {
         [Token::Many, tail @ ..] => literal(tail).map(Matcher::Suffix),
         _ => None,
     };
-    planned.unwrap_or(Matcher::Wild(Wild(tokens)))
+    planned.unwrap_or_else(|| {
+        let head = tokens.iter().take_while(|token| matches!(token, Token::Char(_))).count();
+        let prefix = literal(&tokens[..head]).unwrap_or_default();
+        Matcher::Wild(Wild { tokens, prefix })
+    })
 }
 
 fn one_of(literals: Box<[Box<str>]>, others: Vec<Vec<Token>>) -> Matcher {

@@ -228,6 +228,19 @@ mod naive {
     }
 }
 
+#[test]
+fn it_is_known_how_matching_texts_begin() {
+    let starts = |pattern: &str| format!("{:?}", matcher(pattern).starts());
+    assert_eq!(starts("cpu"), r#"[Whole("cpu")]"#);
+    assert_eq!(starts("cpu*"), r#"[Prefix("cpu")]"#);
+    assert_eq!(starts("cp[ux]*"), r#"[Prefix("cp")]"#);
+    assert_eq!(starts("*cpu"), r#"[Prefix("")]"#);
+    assert_eq!(starts("?"), r#"[Prefix("")]"#);
+    assert_eq!(starts("{cpu,mem}"), r#"[Whole("cpu"), Whole("mem")]"#);
+    assert_eq!(starts("{cpu,m?m,d*}"), r#"[Whole("cpu"), Prefix("m"), Prefix("d")]"#);
+    assert_eq!(starts("{a*,b*,c*,d*,e*,f*,g*,h*,i*}"), r#"[Prefix("")]"#);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 1000, ..ProptestConfig::default() })]
 
@@ -255,6 +268,11 @@ proptest! {
         for text in &texts {
             let naive = naive::text_matches(&chars, &text.chars().collect::<Vec<_>>());
             prop_assert_eq!(matcher.matches(text), naive, "{} on {}", pattern, text);
+            let begins = |start: &Start<'_>| match start {
+                Start::Whole(whole) => text == whole,
+                Start::Prefix(prefix) => text.starts_with(prefix),
+            };
+            prop_assert!(!naive || matcher.starts().iter().any(begins), "{} on {}", pattern, text);
         }
     }
 

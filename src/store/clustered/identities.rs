@@ -6,6 +6,7 @@ use parking_lot::RwLock;
 use uuid::Uuid;
 
 use crate::model::{MetricId, MetricRecord, Policy, PolicyId, Span};
+use crate::store::cassandra::names::identity;
 use crate::store::{MetricStore, StoreError};
 
 /// Ids of all metrics this server knows.
@@ -28,7 +29,7 @@ impl Identities {
             if ids.len() <= metric.index() {
                 ids.resize(metric.index() + 1, Uuid::nil());
             }
-            ids[metric.index()] = metric_uuid(name);
+            ids[metric.index()] = identity::id(name);
         }
     }
 }
@@ -85,10 +86,4 @@ impl MetricStore for Known {
     fn delete(&self, metrics: &[MetricId]) -> Result<(), StoreError> {
         self.local.delete(metrics)
     }
-}
-
-/// The id of a metric in the cluster: BigGraphite's, so that its servers and ours mean the same metric.
-fn metric_uuid(name: &str) -> Uuid {
-    const NAMESPACE: Uuid = Uuid::from_u128(0x0000_0000_1111_2222_3333_4444_4444_4444);
-    Uuid::new_v5(&NAMESPACE, name.as_bytes())
 }

@@ -1,0 +1,214 @@
+//! What other servers created and deleted.
+//!
+//! Plumbago's servers put an entry into `plumbago_created` for each metric they create or delete, in partitions of a minute. A
+//! follower reads the last minute again and again, from some seconds before its last look on, so that neither clocks that
+//! differ nor a slow write lose an entry. An entry only says where to look: the tables say what became of the name.
+//!
+//! BigGraphite writes no such entries. What it creates is found by `created_on`, which has an index, less often. That also finds
+//! what a server of ours created when it died before it wrote the entry. What BigGraphite deletes is not seen until all names
+//! are loaded again.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+
+use scylla::deserialize::value::MapIterator;
+use scylla::value::{CqlTimestamp, CqlTimeuuid};
+use uuid::Uuid;
+
+use super::config::Configs;
+use super::statement::rows;
+use super::writer::{DELETED, MINUTE_MS};
+use super::{IN_FLIGHT, Names, flight, stamp};
+use crate::model::Policy;
+use crate::store::cassandra::{ClusterError, Purpose};
+
+/// How far before the last look entries are read again: longer than a request may take and clocks may differ.
+const OVERLAP_MS: i64 = 20_000;
+
+/// The same for `created_on`.
+const CREATED_OVERLAP_MS: i64 = 60_000;
+
+/// How often `created_on` is asked.
+const CREATED_EVERY_MS: i64 = 30_000;
+
+/// Entries live for a day; what is older than this may be gone.
+const REACH_MS: i64 = 23 * 3_600_000;
+
+/// Something another server did.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Change {
+    /// A metric is there.
+    Created {
+        /// Its name.
+        name: String,
+        /// Its policy.
+        policy: Arc<Policy>,
+    },
+    /// A metric is gone.
+    Deleted {
+        /// Its name.
+        name: String,
+    },
+}
+
+/// How far a follower has come. Make it before names are loaded, so that nothing falls between the two.
+#[derive(Clone, Debug)]
+pub struct Cursor {
+    /// Everything before this was read, but for what comes late.
+    until_ms: i64,
+    /// Entries that are read again but were handled.
+    handled: HashSet<CqlTimeuuid>,
+    created_until_ms: i64,
+    created_asked_ms: i64,
+}
+
+impl Cursor {
+    /// Follows what happens from now on.
+    pub fn now() -> Self {
+        Self::since(stamp::now_ms())
+    }
+
+    /// Follows what happened from a moment on, in milliseconds since 1970: when a local copy of all names was made.
+    pub fn since(ms: i64) -> Self {
+        Self { until_ms: ms, handled: HashSet::new(), created_until_ms: ms, created_asked_ms: 0 }
+    }
+
+    /// Is it so old that entries may be gone? Then all names must be loaded again.
+    pub fn is_outdated(&self) -> bool {
+        stamp::now_ms() - self.until_ms > REACH_MS
+    }
+
+    /// Up to when it has followed, in milliseconds since 1970.
+    pub fn until_ms(&self) -> i64 {
+        self.until_ms
+    }
+
+    /// Makes the next call ask for BigGraphite's creations whenever it comes.
+    pub fn hurry(&mut self) {
+        self.created_asked_ms = 0;
+    }
+}
+
+/// An entry of the feed.
+struct Entry {
+    at: CqlTimeuuid,
+    name: String,
+    deleted: bool,
+}
+
+impl Names {
+    /// What others did since the last call. A metric may be told more than once, or though it is known: then its policy
+    /// may be another. `known` says which metrics the caller has; `default` is for what a config does not say. Costs two small
+    /// reads when nothing happened: call it every second or two. After an error call it again with the same cursor.
+    pub fn changes(
+        &self,
+        cursor: &mut Cursor,
+        default: &Arc<Policy>,
+        known: &dyn Fn(&str) -> bool,
+    ) -> Result<Vec<Change>, ClusterError> {
+        self.shared.cluster.block_on(async {
+            let mut changes = self.told(cursor, default).await?;
+            let now = stamp::now_ms();
+            if now - cursor.created_asked_ms >= CREATED_EVERY_MS {
+                let since = cursor.created_until_ms - CREATED_OVERLAP_MS;
+                changes.extend(self.created_since(since, default, known).await?);
+                (cursor.created_asked_ms, cursor.created_until_ms) = (now, now);
+            }
+            Ok(changes)
+        })
+    }
+
+    /// What the feed tells.
+    async fn told(&self, cursor: &mut Cursor, default: &Arc<Policy>) -> Result<Vec<Change>, ClusterError> {
+        let (from, now) = (cursor.until_ms - OVERLAP_MS, stamp::now_ms());
+        let minutes: Vec<i64> = (from.div_euclid(MINUTE_MS)..=(now + OVERLAP_MS).div_euclid(MINUTE_MS))
+            .map(|minute| minute * MINUTE_MS)
+            .collect();
+        let names = self.clone();
+        let entries = flight::map(minutes, IN_FLIGHT, move |minute| {
+            let names = names.clone();
+            async move { names.entries(minute, from).await }
+        });
+        // Of several entries for a name the last one counts.
+        let mut latest: BTreeMap<String, (bool, Vec<CqlTimeuuid>)> = BTreeMap::new();
+        for entry in entries.await?.into_iter().flatten() {
+            if !self.shared.stamps.is_own(entry.at) && !cursor.handled.contains(&entry.at) {
+                let (deleted, stamps) = latest.entry(entry.name).or_default();
+                *deleted = entry.deleted;
+                stamps.push(entry.at);
+            }
+        }
+        let changes = self.look_at(&latest, default, &mut cursor.handled).await?;
+        cursor.until_ms = now.max(cursor.until_ms);
+        let from = cursor.until_ms - OVERLAP_MS;
+        cursor.handled.retain(|at| stamp::millis(*at) >= from);
+        Ok(changes)
+    }
+
+    /// The entries of one minute that are not older than `from`, in their order.
+    async fn entries(&self, minute: i64, from: i64) -> Result<Vec<Entry>, ClusterError> {
+        let text = &self.statements().select_feed;
+        let statement = self.shared.cluster.prepare(Purpose::Metadata, text).await?;
+        let mut entries = Vec::new();
+        self.pages(&statement, &(CqlTimestamp(minute), CqlTimestamp(from)), |page| {
+            for row in rows::<(CqlTimeuuid, String, Option<&str>)>(&page)? {
+                let (at, name, kind) = row?;
+                entries.push(Entry { at, name, deleted: kind == Some(DELETED) });
+            }
+            Ok(true)
+        })
+        .await?;
+        Ok(entries)
+    }
+
+    /// What became of the names.
+    async fn look_at(
+        &self,
+        latest: &BTreeMap<String, (bool, Vec<CqlTimeuuid>)>,
+        default: &Arc<Policy>,
+        handled: &mut HashSet<CqlTimeuuid>,
+    ) -> Result<Vec<Change>, ClusterError> {
+        let (names, fallback) = (self.clone(), default.clone());
+        let looked_up = flight::map(latest.keys().cloned().collect(), IN_FLIGHT, move |name: String| {
+            let (names, default) = (names.clone(), fallback.clone());
+            async move { Ok((names.policy_of(&name, &default).await?, name)) }
+        });
+        let mut changes = Vec::new();
+        for ((policy, name), (deleted, stamps)) in looked_up.await?.into_iter().zip(latest.values()) {
+            match policy {
+                Some(policy) => changes.push(Change::Created { name, policy }),
+                None if *deleted => changes.push(Change::Deleted { name }),
+                // Not seen yet on the node that answered: it is looked at again by the next call.
+                None => continue,
+            }
+            handled.extend(stamps);
+        }
+        Ok(changes)
+    }
+
+    /// Metrics that were created since, by whomever, and are not known.
+    async fn created_since(
+        &self,
+        since: i64,
+        default: &Arc<Policy>,
+        known: &dyn Fn(&str) -> bool,
+    ) -> Result<Vec<Change>, ClusterError> {
+        type Row<'f> = (&'f str, Option<Uuid>, Option<MapIterator<'f, 'f, &'f str, &'f str>>);
+        let text = &self.statements().select_created;
+        let statement = self.shared.cluster.prepare(Purpose::Metadata, text).await?;
+        let mut configs = Configs::new(default.clone());
+        let mut changes = Vec::new();
+        self.pages(&statement, &(CqlTimestamp(since),), |page| {
+            for row in rows::<Row<'_>>(&page)? {
+                let (name, Some(_), Some(config)) = row? else { continue };
+                if !known(name) {
+                    let policy = configs.decode(config.filter_map(Result::ok));
+                    changes.push(Change::Created { name: name.to_owned(), policy });
+                }
+            }
+            Ok(true)
+        })
+        .await?;
+        Ok(changes)
+    }
+}

@@ -1,0 +1,111 @@
+//! All metrics, with their policies.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use scylla::deserialize::value::MapIterator;
+
+use super::config::Configs;
+use super::ring::{Piece, Progress};
+use super::statement::{Table, rows};
+use super::{Names, identity};
+use crate::model::Policy;
+use crate::store::cassandra::ClusterError;
+
+/// A metric of the cluster.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Listed {
+    /// Its name.
+    pub name: String,
+    /// Its policy; the default for what its config does not say.
+    pub policy: Arc<Policy>,
+    /// Where it was found.
+    pub rows: Rows,
+}
+
+/// The tables in which a metric has a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rows {
+    /// In both, as it should be.
+    Both,
+    /// In `metrics` alone: creating or deleting it was interrupted. Its policy is the default.
+    Metric,
+    /// In `metrics_metadata` alone. For a tagged name that is as it should be.
+    Metadata,
+}
+
+/// What was loaded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Loaded {
+    /// Metrics visited.
+    pub metrics: u64,
+    /// Those among them that have no usable config.
+    pub without_config: u64,
+}
+
+impl Names {
+    /// Visits every metric, in no order, each once. `default` is for what a config does not say. Metrics that come or go
+    /// meanwhile may or may not be seen: ask the feed afterwards for what happened since this was called.
+    pub fn load(
+        &self,
+        default: &Arc<Policy>,
+        progress: &mut dyn FnMut(Progress),
+        visit: &mut dyn FnMut(Listed),
+    ) -> Result<Loaded, ClusterError> {
+        let mut loaded = Loaded::default();
+        let default = default.clone();
+        let read = move |names: Names, piece| {
+            let configs = Configs::new(default.clone());
+            async move { names.load_piece(piece, configs).await }
+        };
+        self.block_on(self.ring(read, progress, |found: Vec<Listed>| {
+            let count = found.len() as u64;
+            loaded.metrics += count;
+            for listed in found {
+                loaded.without_config += u64::from(listed.rows == Rows::Metric);
+                visit(listed);
+            }
+            Ok(count)
+        }))?;
+        Ok(loaded)
+    }
+
+    /// `metrics` first: of a metric that is created in between the metadata is seen, and that is enough.
+    async fn load_piece(&self, piece: Piece, mut configs: Configs) -> Result<Vec<Listed>, ClusterError> {
+        // Of a partition only its key is needed, which spares the nodes reading the components.
+        let mut names: HashSet<Box<str>, ahash::RandomState> = HashSet::default();
+        self.scan(Table::Metrics, "DISTINCT name", piece, |page| {
+            for row in rows::<(&str,)>(page)? {
+                names.insert(row?.0.into());
+            }
+            Ok(())
+        })
+        .await?;
+        let mut found = Vec::with_capacity(names.len());
+        self.scan(Table::Metadata, "name, config", piece, |page| {
+            for row in rows::<(&str, Option<MapIterator<'_, '_, &str, &str>>)>(page)? {
+                // A row without a config is what a late touch leaves of a deleted metric.
+                let (name, Some(config)) = row? else { continue };
+                let policy = configs.decode(config.filter_map(Result::ok));
+                let rows = if names.remove(name) { Rows::Both } else { Rows::Metadata };
+                found.push(Listed { name: name.to_owned(), policy, rows });
+            }
+            Ok(())
+        })
+        .await?;
+        let default = configs.default();
+        found.extend(names.into_iter().map(|name| Listed {
+            name: name.into_string(),
+            policy: default.clone(),
+            rows: Rows::Metric,
+        }));
+        Ok(found)
+    }
+}
+
+impl Listed {
+    /// Its id.
+    pub fn id(&self) -> uuid::Uuid {
+        identity::id(&self.name)
+    }
+}

@@ -1,0 +1,114 @@
+//! Names on the cluster: which metrics there are, and under which policies.
+//!
+//! | file          | what it is for                                                                 |
+//! |---------------|--------------------------------------------------------------------------------|
+//! | `identity`    | what a name is in the tables: components, parent, id                           |
+//! | `config`      | a policy in the tables                                                         |
+//! | `statement`   | the statements, and running them                                               |
+//! | `flight`      | requests at the same time, but not too many                                    |
+//! | `stamp`       | time stamps that tell their server                                             |
+//! | `directories` | directories before what is in them, and none that are empty                    |
+//! | `writer`      | creating, deleting and touching metrics                                        |
+//! | `ring`        | reading a whole table by parallel ranges                                       |
+//! | `loader`      | all metrics                                                                    |
+//! | `feed`        | what other servers created and deleted                                         |
+//! | `plan`        | a glob as queries                                                              |
+//! | `find`        | the metrics and directories that match a glob                                  |
+//! | `survey`      | what is wrong or outdated in the tables                                        |
+//! | `repair`      | putting it right                                                               |
+//!
+//! The tables are BigGraphite's, and everything here may go on while its servers and ours write to them. Two rules make
+//! that safe without locks. Rows are written so that each of them is useful only once the next is there: directories,
+//! `metrics`, `metrics_metadata`, the feed. And who creates looks at the directories again *after* the metric is written,
+//! while who removes a directory looks for metrics again *after* it is gone: whichever comes second sees the other.
+
+mod config;
+mod directories;
+mod feed;
+mod find;
+mod flight;
+pub mod identity;
+mod loader;
+mod plan;
+mod repair;
+mod ring;
+mod stamp;
+mod statement;
+mod survey;
+mod writer;
+
+use std::fmt;
+use std::sync::Arc;
+
+pub use config::{decode as decode_config, encode as encode_config};
+pub use feed::{Change, Cursor};
+pub use find::{Hit, LookupError, LookupLimits};
+pub use loader::{Listed, Loaded, Rows};
+pub use repair::{Cleaned, Repaired};
+pub use ring::Progress;
+pub use survey::Orphan;
+pub use writer::{Creation, NewMetric, Outcome};
+
+use super::schema::Indexes;
+use super::{Cluster, ClusterError};
+use directories::KnownDirectories;
+use find::Shapes;
+use stamp::Stamps;
+use statement::Statements;
+use writer::Pace;
+
+/// Requests at the same time for one call, unless the caller says otherwise.
+const IN_FLIGHT: usize = 64;
+
+/// The names of a cluster. Clones are the same; calls block, and do their requests concurrently inside.
+#[derive(Clone)]
+pub struct Names {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    cluster: Arc<Cluster>,
+    indexes: Indexes,
+    statements: Statements,
+    known: KnownDirectories,
+    stamps: Stamps,
+    pace: Pace,
+    shapes: Shapes,
+}
+
+impl Names {
+    /// The names in the metadata keyspace of a cluster, which has these indexes.
+    pub fn new(cluster: Arc<Cluster>, indexes: Indexes) -> Self {
+        let statements = Statements::new(&cluster.settings().keyspace_metadata, indexes);
+        let shared = Shared {
+            cluster,
+            indexes,
+            statements,
+            known: KnownDirectories::default(),
+            stamps: Stamps::new(),
+            pace: Pace::default(),
+            shapes: Shapes::default(),
+        };
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// The cluster they are on.
+    pub fn cluster(&self) -> &Arc<Cluster> {
+        &self.shared.cluster
+    }
+
+    fn statements(&self) -> &Statements {
+        &self.shared.statements
+    }
+
+    fn block_on<R>(&self, work: impl Future<Output = Result<R, ClusterError>>) -> Result<R, ClusterError> {
+        self.shared.cluster.block_on(work)
+    }
+}
+
+impl fmt::Debug for Names {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let keyspace = &self.shared.cluster.settings().keyspace_metadata;
+        f.debug_struct("Names").field("keyspace", keyspace).field("indexes", &self.shared.indexes).finish()
+    }
+}

@@ -1,0 +1,272 @@
+//! What is wrong or outdated in the tables. Nothing is changed here.
+//!
+//! Each survey reads whole tables by parallel ranges, while servers go on writing. What looks wrong is looked at again before
+//! it is told, so that a metric that is just being created is not.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use ahash::RandomState;
+use scylla::value::CqlTimeuuid;
+use uuid::Uuid;
+
+use super::directories::above;
+use super::ring::{Piece, Progress};
+use super::statement::{Table, rows};
+use super::{IN_FLIGHT, Names, flight, identity, stamp};
+use crate::store::cassandra::ClusterError;
+
+/// What is wrong with a name that has not all of its rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Orphan {
+    /// It has no row in `metrics_metadata`: BigGraphite does not know it, and its policy is a guess.
+    NoMetadata,
+    /// It has no row in `metrics`: it cannot be found by a glob.
+    NoMetric,
+    /// It has no config and no row in `metrics`: a metric was deleted, and somebody noted a use of it later.
+    Ghost,
+}
+
+/// Texts by their hashes. Two texts with one hash are as likely as a broken disk, and the next survey has other hashes.
+#[derive(Debug, Default)]
+struct Fingerprints {
+    state: RandomState,
+    hashes: HashSet<u64, RandomState>,
+}
+
+impl Fingerprints {
+    /// False when it was there.
+    fn insert(&mut self, text: &str) -> bool {
+        self.hashes.insert(self.state.hash_one(text))
+    }
+
+    fn contains(&self, text: &str) -> bool {
+        self.hashes.contains(&self.state.hash_one(text))
+    }
+}
+
+impl Names {
+    /// Visits metrics that were last written before a moment, in milliseconds since 1970. One that was never noted as
+    /// written counts from its creation.
+    pub fn expired(
+        &self,
+        before_ms: i64,
+        progress: &mut dyn FnMut(Progress),
+        visit: &mut dyn FnMut(String),
+    ) -> Result<(), ClusterError> {
+        self.block_on(self.expired_async(before_ms, progress, visit))
+    }
+
+    pub(super) async fn expired_async(
+        &self,
+        before_ms: i64,
+        progress: &mut dyn FnMut(Progress),
+        visit: &mut dyn FnMut(String),
+    ) -> Result<(), ClusterError> {
+        let read = move |names: Names, piece| async move {
+            let (mut found, mut seen) = (Vec::new(), 0);
+            type Row<'f> = (&'f str, Option<CqlTimeuuid>, Option<CqlTimeuuid>);
+            let columns = "name, created_on, updated_on";
+            names
+                .scan(Table::Metadata, columns, piece, |page| {
+                    for row in rows::<Row<'_>>(page)? {
+                        let (name, created, updated) = row?;
+                        seen += 1;
+                        if is_before(created, updated, before_ms) {
+                            found.push(name.to_owned());
+                        }
+                    }
+                    Ok(())
+                })
+                .await?;
+            Ok((found, seen))
+        };
+        let visit = |(found, seen): (Vec<String>, u64)| {
+            found.into_iter().for_each(&mut *visit);
+            Ok(seen)
+        };
+        self.ring(read, progress, visit).await
+    }
+
+    /// Directories that have metrics below them and no row of their own, sorted.
+    pub fn missing_directories(
+        &self,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Vec<String>, ClusterError> {
+        self.block_on(self.missing_directories_async(progress))
+    }
+
+    pub(super) async fn missing_directories_async(
+        &self,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Vec<String>, ClusterError> {
+        let mut there = Fingerprints::default();
+        self.visit_names(Table::Directories, progress, |name| {
+            there.insert(&name);
+        })
+        .await?;
+        let mut missing = BTreeSet::new();
+        self.visit_names(Table::Metrics, progress, |name| {
+            for ancestor in above([name.as_str()]) {
+                if !there.contains(&ancestor) {
+                    missing.insert(ancestor);
+                }
+            }
+        })
+        .await?;
+        self.keep(missing, |names, directory| async move {
+            Ok(!names.exists(Table::Directories, &directory).await?)
+        })
+        .await
+    }
+
+    /// Directories that have no metric below them, sorted.
+    pub fn empty_directories(&self, progress: &mut dyn FnMut(Progress)) -> Result<Vec<String>, ClusterError> {
+        self.block_on(self.empty_directories_async(progress))
+    }
+
+    pub(super) async fn empty_directories_async(
+        &self,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Vec<String>, ClusterError> {
+        let mut used = Fingerprints::default();
+        self.visit_names(Table::Metrics, progress, |name| {
+            // From the bottom up: those above one that is used are used.
+            for ancestor in identity::ancestors(&name).rev() {
+                if !used.insert(ancestor) {
+                    break;
+                }
+            }
+        })
+        .await?;
+        let mut empty = BTreeSet::new();
+        self.visit_names(Table::Directories, progress, |name| {
+            if !used.contains(&name) {
+                empty.insert(name);
+            }
+        })
+        .await?;
+        let child = self.statements().child(Table::Metrics);
+        self.keep(empty, move |names, directory| {
+            let child = child.clone();
+            async move { Ok(names.read(&child, (format!("{directory}."),)).await?.rows_num() == 0) }
+        })
+        .await
+    }
+
+    /// Visits names that have not all of their rows.
+    pub fn orphans(
+        &self,
+        progress: &mut dyn FnMut(Progress),
+        visit: &mut dyn FnMut(String, Orphan),
+    ) -> Result<(), ClusterError> {
+        self.block_on(self.orphans_async(progress, visit))
+    }
+
+    pub(super) async fn orphans_async(
+        &self,
+        progress: &mut dyn FnMut(Progress),
+        visit: &mut dyn FnMut(String, Orphan),
+    ) -> Result<(), ClusterError> {
+        let read = |names: Names, piece| async move { names.orphans_of(piece).await };
+        let visit = |(found, seen): (Vec<(String, Orphan)>, u64)| {
+            found.into_iter().for_each(|(name, orphan)| visit(name, orphan));
+            Ok(seen)
+        };
+        self.ring(read, progress, visit).await
+    }
+
+    async fn orphans_of(&self, piece: Piece) -> Result<(Vec<(String, Orphan)>, u64), ClusterError> {
+        let mut metrics: HashSet<String, RandomState> = HashSet::default();
+        self.scan(Table::Metrics, "DISTINCT name", piece, |page| {
+            for row in rows::<(String,)>(page)? {
+                metrics.insert(row?.0);
+            }
+            Ok(())
+        })
+        .await?;
+        let mut odd = Vec::new();
+        let mut seen = metrics.len() as u64;
+        self.scan(Table::Metadata, "name, id", piece, |page| {
+            for row in rows::<(&str, Option<Uuid>)>(page)? {
+                let (name, id) = row?;
+                seen += 1;
+                let listed = metrics.remove(name);
+                if id.is_none() || !(listed || identity::is_tagged(name)) {
+                    odd.push(name.to_owned());
+                }
+            }
+            Ok(())
+        })
+        .await?;
+        odd.extend(metrics);
+        let mut found = Vec::new();
+        for name in odd {
+            if let Some(orphan) = self.orphan(&name).await? {
+                found.push((name, orphan));
+            }
+        }
+        Ok((found, seen))
+    }
+
+    /// What is wrong with a name now.
+    pub(super) async fn orphan(&self, name: &str) -> Result<Option<Orphan>, ClusterError> {
+        let listed = self.exists(Table::Metrics, name).await?;
+        let page = self.read(&self.statements().select_metadata, (name,)).await?;
+        let row = rows::<(Option<Uuid>, Option<HashMap<&str, &str>>)>(&page)?.next().transpose()?;
+        Ok(match row {
+            Some((Some(_), Some(_))) => (!listed && !identity::is_tagged(name)).then_some(Orphan::NoMetric),
+            _ if listed => Some(Orphan::NoMetadata),
+            Some(_) => Some(Orphan::Ghost),
+            None => None,
+        })
+    }
+
+    /// Visits all names of a table.
+    async fn visit_names(
+        &self,
+        table: Table,
+        progress: &mut dyn FnMut(Progress),
+        mut visit: impl FnMut(String),
+    ) -> Result<(), ClusterError> {
+        let read = move |names: Names, piece| async move {
+            let mut found = Vec::new();
+            names
+                .scan(table, "DISTINCT name", piece, |page| {
+                    for row in rows::<(String,)>(page)? {
+                        found.push(row?.0);
+                    }
+                    Ok(())
+                })
+                .await?;
+            Ok(found)
+        };
+        let visit = |found: Vec<String>| {
+            let count = found.len() as u64;
+            found.into_iter().for_each(&mut visit);
+            Ok(count)
+        };
+        self.ring(read, progress, visit).await
+    }
+
+    /// Those for which `test` holds now.
+    async fn keep<W>(
+        &self,
+        candidates: BTreeSet<String>,
+        test: impl Fn(Names, String) -> W + Clone + Send + 'static,
+    ) -> Result<Vec<String>, ClusterError>
+    where
+        W: Future<Output = Result<bool, ClusterError>> + Send + 'static,
+    {
+        let names = self.clone();
+        let kept = flight::map(candidates.into_iter().collect(), IN_FLIGHT, move |name: String| {
+            let tested = test(names.clone(), name.clone());
+            async move { Ok(tested.await?.then_some(name)) }
+        });
+        Ok(kept.await?.into_iter().flatten().collect())
+    }
+}
+
+/// Was a metric with these stamps last written before a moment?
+pub(super) fn is_before(created: Option<CqlTimeuuid>, updated: Option<CqlTimeuuid>, before_ms: i64) -> bool {
+    updated.or(created).is_some_and(|last| stamp::millis(last) < before_ms)
+}
