@@ -189,6 +189,23 @@ pub enum Command {
   plumbago schema apply --create-keyspaces --replication '{\"class\": \"NetworkTopologyStrategy\", \"dc1\": 3}'
   plumbago schema check --output json")]
     Schema(Schema),
+    /// Delete metrics that nobody writes to any more from Cassandra
+    ///
+    /// Deletes the names of metrics that were not written to for as long as the longest retention keeps data, and then
+    /// directories without metrics. Safe while servers write: a metric that is written to meanwhile stays. Points go by
+    /// themselves when their time is over.
+    #[command(after_help = "Examples:
+  plumbago clean --dry-run
+  plumbago clean --unwritten-for 90d")]
+    Clean(Clean),
+    /// Complete names in Cassandra that were left half made or half deleted
+    ///
+    /// Makes directories that are missing above metrics, gives rows to names that lack them, and removes what is left of
+    /// deleted metrics. Safe while servers write.
+    #[command(after_help = "Examples:
+  plumbago repair --dry-run
+  plumbago repair")]
+    Repair(Repair),
     /// Print the manual page, of the program or of one command
     #[command(after_help = "Examples:
   plumbago man | man -l -
@@ -290,6 +307,25 @@ pub enum SchemaAction {
     Apply,
     /// Say what differs.
     Check,
+}
+
+/// Arguments of `clean`.
+#[derive(Clone, Debug, Args)]
+pub struct Clean {
+    /// Only print what would be deleted
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Delete what was not written to for this long [default: the longest configured retention]
+    #[arg(long, value_name = "TIME")]
+    pub unwritten_for: Option<String>,
+}
+
+/// Arguments of `repair`.
+#[derive(Clone, Debug, Args)]
+pub struct Repair {
+    /// Only print what would be put right
+    #[arg(long)]
+    pub dry_run: bool,
 }
 
 /// Arguments of `man`.

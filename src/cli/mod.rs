@@ -13,8 +13,8 @@ use std::io::{self, BufWriter, Write as _};
 use std::process::ExitCode;
 
 pub use arguments::{
-    Arguments, CheckConfig, Command, Delete, Dump, Find, Global, Info, LogFormat, ManPage, Output, Read,
-    Schema, SchemaAction, Usage, Write,
+    Arguments, CheckConfig, Clean, Command, Delete, Dump, Find, Global, Info, LogFormat, ManPage, Output,
+    Read, Repair, Schema, SchemaAction, Usage, Write,
 };
 
 use crate::config::{ConfigError, Loaded, Sources};
@@ -50,6 +50,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         Command::Fsck => operations::fsck(config, output),
         Command::Dump(args) => operations::dump(config, args, output),
         Command::Schema(args) => operations::schema(config, args, output),
+        Command::Clean(args) => operations::clean(config, args, output),
+        Command::Repair(args) => operations::repair(config, args, output),
         Command::Man(_) => Ok(()),
     }
 }

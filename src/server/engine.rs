@@ -10,7 +10,7 @@ use super::storage::Storage;
 use crate::config::{Config, Matcher};
 use crate::index::{Index, SharedIndex};
 use crate::log::{Log, Record};
-use crate::model::{Batch, MetricId, MetricRecord, Policy, PolicyId, Span};
+use crate::model::{Batch, MetricId, MetricRecord, Policy, PolicyId, Span, Stage};
 use crate::receive::{Busy, Sampler, Sink};
 use crate::resolve::{Refused, Resolver};
 use crate::rollup::{Appended, Points, PointsError};
@@ -101,9 +101,18 @@ impl Engine {
                 let index = self.index.read();
                 ids.iter().filter_map(|&id| index.name(id).map(str::to_owned)).collect()
             };
-            roster.delete(&names)?;
+            let stages = ids.iter().filter_map(|&id| Some((id, self.stages(id)?)));
+            roster.delete(&names, stages.collect(), now())?;
         }
         self.forget(ids)
+    }
+
+    /// Every stage a metric has or had points in.
+    fn stages(&self, id: MetricId) -> Option<Vec<Stage>> {
+        let policies = self.points.policies();
+        let (current, _) = self.points.state(id)?;
+        let all = policies.earlier(id).into_iter().chain([current]).filter_map(|policy| policies.get(policy));
+        Some(all.flat_map(|policy| policy.retention.stages().to_vec()).collect())
     }
 
     /// Takes metrics in that are in the cluster already. Gives the handles of those that were new here.

@@ -8,17 +8,17 @@ use std::time::Instant;
 
 use parking_lot::Mutex;
 
-use super::engine::Engine;
+use super::engine::{Engine, now};
 use super::setbacks::Setbacks;
 use crate::config::{CassandraIndex, Config};
 use crate::model::glob::Glob;
-use crate::model::{Cancel, MetricId, Policy};
+use crate::model::{Cancel, MetricId, Policy, Stage};
 use crate::store::StoreError;
-use crate::store::cassandra::Cluster;
 use crate::store::cassandra::names::{
     Change, Creation, Cursor, Hit, LookupError, LookupLimits, Names, NewMetric, Outcome,
 };
 use crate::store::cassandra::schema::Indexes;
+use crate::store::cassandra::{Cluster, erase};
 use crate::store::clustered::Clustered;
 
 /// Metrics sent or taken in one go.
@@ -28,6 +28,9 @@ const ROWS_PER_HIT: usize = 10;
 /// Under which names the data directory remembers how far this has come.
 const SENT_NOTE: &str = "names_sent";
 const CURSOR_NOTE: &str = "names_followed_ms";
+const TOUCHED_NOTE: &str = "names_touched_hour";
+/// A metric that is written to is noted as such once in so many hours.
+const TOUCH_HOURS: u32 = 72;
 
 /// See the module documentation.
 pub(super) struct Roster {
@@ -91,7 +94,11 @@ impl Roster {
         if !self.setbacks.is_over() {
             return;
         }
-        let done = self.send_new(engine).and_then(|()| self.load(engine)).and_then(|()| self.follow(engine));
+        let done = self
+            .send_new(engine)
+            .and_then(|()| self.load(engine))
+            .and_then(|()| self.follow(engine))
+            .and_then(|()| self.touch(engine));
         match done {
             Ok(()) => self.setbacks.went_well("the names of the cluster are in reach again"),
             Err(error) => self.setbacks.went_badly(&error),
@@ -192,6 +199,33 @@ impl Roster {
         Ok(())
     }
 
+    /// Notes in the cluster which metrics are written to, each once in [`TOUCH_HOURS`]: `clean` goes by that. Every hour
+    /// has its share of the metrics.
+    fn touch(&self, engine: &Engine) -> anyhow::Result<()> {
+        let hour = now() / 3600;
+        let last = self.store.local.note(TOUCHED_NOTE)?.and_then(|text| text.parse::<u32>().ok());
+        if last == Some(hour) {
+            return Ok(());
+        }
+        // Metrics of hours in which this server was away have their turn now.
+        let hours = (hour - last.unwrap_or(hour - 1).min(hour)).min(TOUCH_HOURS);
+        let is_due = |id: u32| (hour % TOUCH_HOURS + TOUCH_HOURS - id % TOUCH_HOURS) % TOUCH_HOURS < hours;
+        let written_since = now().saturating_sub(TOUCH_HOURS * 3600);
+        let due: Vec<MetricId> =
+            (0..engine.points.id_bound()).filter(|&id| is_due(id)).map(MetricId).collect();
+        for batch in due.chunks(BATCH) {
+            let spans = engine.points.spans(batch);
+            let names: Vec<String> = {
+                let index = engine.index.read();
+                let written = batch.iter().zip(spans).filter(|(_, span)| span.last >= written_since);
+                written.filter_map(|(&id, _)| index.name(id).map(str::to_owned)).collect()
+            };
+            self.names.touch_updated(&names, self.creation.in_flight)?;
+        }
+        self.store.local.set_note(TOUCHED_NOTE, &hour.to_string())?;
+        Ok(())
+    }
+
     fn remember(&self, cursor: &Cursor) -> Result<(), StoreError> {
         self.store.local.set_note(CURSOR_NOTE, &cursor.until_ms().to_string())
     }
@@ -244,8 +278,16 @@ impl Roster {
         Ok(names.into_iter().filter_map(known).collect())
     }
 
-    /// Deletes metrics from the cluster.
-    pub(super) fn delete(&self, metrics: &[String]) -> Result<(), StoreError> {
+    /// Deletes metrics from the cluster: first their points, so that after a failure their names can be found again.
+    pub(super) fn delete(
+        &self,
+        metrics: &[String],
+        stages: Vec<(MetricId, Vec<Stage>)>,
+        now: u32,
+    ) -> Result<(), StoreError> {
+        let identities = &self.store.identities;
+        let known = stages.into_iter().filter_map(|(id, stages)| Some((identities.get(id)?, stages)));
+        erase(self.names.cluster(), &known.collect::<Vec<_>>(), now)?;
         self.names.delete(metrics, self.creation.in_flight)?;
         Ok(())
     }

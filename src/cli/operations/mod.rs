@@ -4,6 +4,7 @@
 //! server's own ports ([`remote`]); the other commands say that it has to be stopped.
 
 mod inspect;
+mod names;
 mod query;
 mod remote;
 mod schema;
@@ -12,6 +13,7 @@ use anyhow::{Context, Result, bail};
 use serde_json::json;
 
 pub(super) use inspect::{dump, fsck};
+pub(super) use names::{clean, repair};
 pub(super) use query::{find, read, write};
 pub(super) use schema::schema;
 

@@ -13,8 +13,10 @@
 //! | `rows`     | which row of which table a slot is                                  |
 //! | `sender`   | writing points                                                      |
 //! | `fetch`    | reading points                                                      |
+//! | `erase`    | deleting points                                                     |
 
 mod cluster;
+mod erase;
 mod fault;
 mod fetch;
 mod lease;
@@ -27,6 +29,7 @@ mod settings;
 mod tls;
 
 pub use cluster::Cluster;
+pub use erase::erase;
 pub use fault::{ClusterError, Fault};
 pub use fetch::{Fetcher, Wanted};
 pub use lease::{KEEP_SECS, Lease, RENEW_INTERVAL};

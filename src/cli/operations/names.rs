@@ -1,0 +1,144 @@
+//! `clean` and `repair`: the names in Cassandra.
+
+use std::io::{self, IsTerminal as _, Write as _};
+use std::sync::Arc;
+
+use anyhow::{Result, bail};
+use serde_json::json;
+
+use crate::cli::{Clean, Output, Repair, UsageError, to_stdout};
+use crate::config::{CassandraIndex, Config, StoreKind};
+use crate::server::{cluster_settings, now};
+use crate::store::cassandra::Cluster;
+use crate::store::cassandra::names::{Names, Orphan, Progress};
+use crate::store::cassandra::schema::Indexes;
+
+/// Deletes metrics that nobody writes to any more, and empty directories.
+pub(in crate::cli) fn clean(config: &Config, arguments: &Clean, output: Output) -> Result<()> {
+    let kept = match &arguments.unwritten_for {
+        Some(text) => config_duration(text)?,
+        None => longest_retention(config),
+    };
+    let before_ms = (i64::from(now()) - kept).max(0) * 1000;
+    let names = open(config)?;
+    let cleaned = names.clean(before_ms, arguments.dry_run, &mut show)?;
+    done();
+    print(
+        output,
+        arguments.dry_run,
+        "deleted",
+        &[("metrics", cleaned.metrics), ("directories", cleaned.directories)],
+    )
+}
+
+/// Completes what creating or deleting left half done.
+pub(in crate::cli) fn repair(config: &Config, arguments: &Repair, output: Output) -> Result<()> {
+    let names = open(config)?;
+    let policy = |name: &str| Arc::new(config.rules.policy_for(name).policy);
+    let repaired = names.repair(arguments.dry_run, &policy, &mut show)?;
+    done();
+    let orphans =
+        repaired.orphans.into_iter().map(|(name, orphan)| format!("{name}: {}", lack(orphan))).collect();
+    print(
+        output,
+        arguments.dry_run,
+        "put right",
+        &[("directories", repaired.directories), ("metrics", orphans)],
+    )
+}
+
+fn lack(orphan: Orphan) -> &'static str {
+    match orphan {
+        Orphan::NoMetadata => "has no config",
+        Orphan::NoMetric => "is in no directory",
+        Orphan::Ghost => "was deleted, and noted as used later",
+    }
+}
+
+fn open(config: &Config) -> Result<Names> {
+    if config.store.kind != StoreKind::Cassandra {
+        bail!(UsageError(
+            "this is for names in Cassandra; the embedded store keeps its own in order (store.kind is \"embedded\")"
+                .to_owned()
+        ));
+    }
+    let indexes = match config.cassandra.index {
+        CassandraIndex::Memory | CassandraIndex::Sasi => Indexes::Sasi,
+        CassandraIndex::Sai => Indexes::Sai,
+    };
+    Ok(Names::new(Arc::new(Cluster::connect(cluster_settings(&config.cassandra)?)?), indexes))
+}
+
+/// A metric that was not written to for so long has no data left, whichever rule it has.
+fn longest_retention(config: &Config) -> i64 {
+    let rules = config.rules.retention.iter().map(|rule| &rule.gives);
+    let spans = rules.chain([&config.rules.default_retention]).map(|retention| retention.span_secs());
+    i64::try_from(spans.max().unwrap_or(0)).unwrap_or(i64::MAX)
+}
+
+/// `90d`, `12h`, `600s`
+fn config_duration(text: &str) -> Result<i64> {
+    let bad =
+        || UsageError(format!("--unwritten-for: `{text}` is not a time; write something like 90d or 36h"));
+    let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
+    let number: i64 = digits.parse().map_err(|_| bad())?;
+    let unit = match &text[digits.len()..] {
+        "s" | "" => 1,
+        "m" | "min" => 60,
+        "h" => 3600,
+        "d" => 86_400,
+        "w" => 7 * 86_400,
+        "y" => 365 * 86_400,
+        _ => return Err(bad().into()),
+    };
+    Ok(number.checked_mul(unit).ok_or_else(bad)?)
+}
+
+fn show(progress: Progress) {
+    if io::stderr().is_terminal() {
+        let Progress { done, total, rows } = progress;
+        eprint!("\r{:3} % of the ring, {rows} rows\x1b[K", done * 100 / total.max(1));
+        let _ = io::stderr().flush();
+    }
+}
+
+fn done() {
+    if io::stderr().is_terminal() {
+        eprint!("\r\x1b[K");
+    }
+}
+
+fn print(output: Output, trial: bool, verb: &str, found: &[(&str, Vec<String>)]) -> Result<()> {
+    to_stdout(|out| {
+        match output {
+            Output::Json => {
+                let lists: serde_json::Map<String, serde_json::Value> =
+                    found.iter().map(|(what, names)| ((*what).to_owned(), json!(names))).collect();
+                writeln!(out, "{}", json!({ "done": !trial, "found": lists }))?;
+            }
+            Output::Text => {
+                for name in found.iter().flat_map(|(_, names)| names) {
+                    writeln!(out, "{name}")?;
+                }
+            }
+        }
+        let counts: Vec<String> =
+            found.iter().map(|(what, names)| format!("{} {what}", names.len())).collect();
+        let would = if trial { "would be " } else { "" };
+        eprintln!("{} {would}{verb}", counts.join(" and "));
+        Ok(())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_units() {
+        assert_eq!(config_duration("90d").unwrap(), 90 * 86_400);
+        assert_eq!(config_duration("10min").unwrap(), 600);
+        assert!(config_duration("soon").unwrap_err().to_string().contains("`soon`"));
+        assert!(config_duration("9999999999999y").is_err());
+    }
+}

@@ -1,0 +1,88 @@
+//! Deleting the points of metrics, whole partitions at a time.
+
+use std::sync::Arc;
+
+use scylla::statement::prepared::PreparedStatement;
+use tokio::task::JoinSet;
+use uuid::Uuid;
+
+use super::rows::Place;
+use super::schema::table_name;
+use super::{Cluster, ClusterError, Fault, Purpose};
+use crate::model::{SlotRange, Stage};
+
+/// Deletions at a time.
+const IN_FLIGHT: usize = 64;
+
+/// Deletes what metrics have in their stages, up to `now` and a partition beyond. Safe to repeat.
+pub fn erase(cluster: &Arc<Cluster>, metrics: &[(Uuid, Vec<Stage>)], now: u32) -> Result<(), ClusterError> {
+    cluster.block_on(async {
+        let mut tasks = JoinSet::new();
+        for (metric, stages) in metrics {
+            for &stage in stages {
+                let statement = prepare(cluster, stage).await?;
+                for start in partitions(stage, now) {
+                    if tasks.len() >= IN_FLIGHT {
+                        joined(tasks.join_next().await)?;
+                    }
+                    let (cluster, statement, metric) = (Arc::clone(cluster), Arc::clone(&statement), *metric);
+                    tasks.spawn(async move { run(&cluster, &statement, metric, start).await });
+                }
+            }
+        }
+        while !tasks.is_empty() {
+            joined(tasks.join_next().await)?;
+        }
+        Ok(())
+    })
+}
+
+async fn prepare(cluster: &Cluster, stage: Stage) -> Result<Arc<PreparedStatement>, ClusterError> {
+    let table = format!("{}.{}", cluster.settings().keyspace, table_name(stage));
+    let text = format!("DELETE FROM {table} WHERE metric = ? AND time_start_ms = ?");
+    cluster.prepare(Purpose::Background, &text).await
+}
+
+async fn run(
+    cluster: &Cluster,
+    statement: &PreparedStatement,
+    metric: Uuid,
+    start: i64,
+) -> Result<(), ClusterError> {
+    let session = cluster.session().await?;
+    let done = session.execute_unpaged(statement, (metric, start)).await;
+    done.map(drop).map_err(|error| ClusterError::of("delete points", &error))
+}
+
+fn joined(
+    done: Option<Result<Result<(), ClusterError>, tokio::task::JoinError>>,
+) -> Result<(), ClusterError> {
+    match done {
+        Some(Ok(result)) => result,
+        Some(Err(error)) => Err(ClusterError::new(Fault::Other, "delete points", error.to_string())),
+        None => Ok(()),
+    }
+}
+
+/// Starts of all partitions that can hold something, those of points from the near future included.
+fn partitions(stage: Stage, now: u32) -> Vec<i64> {
+    let step = stage.step_secs;
+    let span = u32::try_from(stage.span_secs()).unwrap_or(u32::MAX);
+    let first = stage.floor(now.saturating_sub(span).saturating_sub(step));
+    let last = stage.floor(now.saturating_add(86_400));
+    let range = SlotRange { start: first, step, len: ((last - first) / step) as usize + 1 };
+    Place::partitions(stage, range).into_iter().map(|(start, ..)| start).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_partitions_of_a_stage_are_named() {
+        let stage: Stage = "11520*60s_0".parse().unwrap();
+        let starts = partitions(stage, 1_700_000_000);
+        assert_eq!(starts.len(), 7, "eight days before and one after, 33 hours each: {starts:?}");
+        assert!(starts.is_sorted() && starts[0] <= (1_700_000_000 - 8 * 86_400) * 1000);
+    }
+}
