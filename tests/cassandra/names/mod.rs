@@ -1,6 +1,9 @@
 //! Names on a real node: created, found, loaded, followed, cleaned, and shared with BigGraphite.
 
+mod feed;
 mod find;
+mod interop;
+mod repair;
 mod writer;
 
 use std::sync::Arc;

@@ -80,18 +80,15 @@ impl Names {
 
     /// Makes those directories that are not there, and gives them.
     pub(super) async fn make_missing(&self, wanted: Vec<String>) -> Result<Vec<String>, ClusterError> {
+        let there = self.present(Table::Directories, &wanted).await?;
+        let missing: Vec<String> = wanted.into_iter().filter(|name| !there.contains(name)).collect();
         let names = self.clone();
-        let made = flight::map(wanted, IN_FLIGHT, move |directory| {
+        flight::map(missing.clone(), IN_FLIGHT, move |directory| {
             let names = names.clone();
-            async move {
-                if names.exists(Table::Directories, &directory).await? {
-                    return Ok(None);
-                }
-                names.insert_row(Table::Directories, &directory).await?;
-                Ok(Some(directory))
-            }
-        });
-        Ok(made.await?.into_iter().flatten().collect())
+            async move { names.insert_row(Table::Directories, &directory).await }
+        })
+        .await?;
+        Ok(missing)
     }
 
     /// Writes a row of `metrics` or `directories`; doing it again changes nothing.

@@ -11,12 +11,10 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use scylla::deserialize::value::MapIterator;
 use scylla::value::{CqlTimestamp, CqlTimeuuid};
-use uuid::Uuid;
 
 use super::config::Configs;
-use super::statement::rows;
+use super::statement::{MetadataRow, rows};
 use super::writer::{DELETED, MINUTE_MS};
 use super::{IN_FLIGHT, Names, flight, stamp};
 use crate::model::Policy;
@@ -168,14 +166,11 @@ impl Names {
         default: &Arc<Policy>,
         handled: &mut HashSet<CqlTimeuuid>,
     ) -> Result<Vec<Change>, ClusterError> {
-        let (names, fallback) = (self.clone(), default.clone());
-        let looked_up = flight::map(latest.keys().cloned().collect(), IN_FLIGHT, move |name: String| {
-            let (names, default) = (names.clone(), fallback.clone());
-            async move { Ok((names.policy_of(&name, &default).await?, name)) }
-        });
+        let wanted: Vec<String> = latest.keys().cloned().collect();
+        let mut there = self.policies(&wanted, default).await?;
         let mut changes = Vec::new();
-        for ((policy, name), (deleted, stamps)) in looked_up.await?.into_iter().zip(latest.values()) {
-            match policy {
+        for (name, (deleted, stamps)) in wanted.into_iter().zip(latest.values()) {
+            match there.remove(&name) {
                 Some(policy) => changes.push(Change::Created { name, policy }),
                 None if *deleted => changes.push(Change::Deleted { name }),
                 // Not seen yet on the node that answered: it is looked at again by the next call.
@@ -193,13 +188,12 @@ impl Names {
         default: &Arc<Policy>,
         known: &dyn Fn(&str) -> bool,
     ) -> Result<Vec<Change>, ClusterError> {
-        type Row<'f> = (&'f str, Option<Uuid>, Option<MapIterator<'f, 'f, &'f str, &'f str>>);
         let text = &self.statements().select_created;
         let statement = self.shared.cluster.prepare(Purpose::Metadata, text).await?;
         let mut configs = Configs::new(default.clone());
         let mut changes = Vec::new();
         self.pages(&statement, &(CqlTimestamp(since),), |page| {
-            for row in rows::<Row<'_>>(&page)? {
+            for row in rows::<MetadataRow<'_>>(&page)? {
                 let (name, Some(_), Some(config)) = row? else { continue };
                 if !known(name) {
                     let policy = configs.decode(config.filter_map(Result::ok));

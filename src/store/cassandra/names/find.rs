@@ -207,9 +207,7 @@ impl Names {
         if self.exists(Table::Metrics, name).await? {
             return Ok(true);
         }
-        let page = self.read(&self.statements().select_metadata, (name,)).await?;
-        let row = rows::<(Option<uuid::Uuid>, Option<HashMap<&str, &str>>)>(&page)?.next().transpose()?;
-        Ok(matches!(row, Some((Some(_), Some(_)))))
+        self.has_metadata(name).await
     }
 
     async fn search(

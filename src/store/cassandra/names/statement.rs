@@ -1,16 +1,28 @@
 //! The statements, and running them.
 
+use std::collections::{HashMap, HashSet};
 use std::fmt::Display;
+use std::sync::Arc;
 
 use scylla::deserialize::row::DeserializeRow;
+use scylla::deserialize::value::MapIterator;
 use scylla::response::query_result::QueryRowsResult;
 use scylla::response::{PagingState, PagingStateResponse};
 use scylla::serialize::row::SerializeRow;
 use scylla::statement::prepared::PreparedStatement;
+use uuid::Uuid;
 
-use super::Names;
+use super::config::Configs;
+use super::{IN_FLIGHT, Names, flight};
+use crate::model::Policy;
 use crate::store::cassandra::schema::{COMPONENTS, Indexes};
 use crate::store::cassandra::{ClusterError, Fault, Purpose};
+
+/// Rows asked for by one request, when they are asked for by their names.
+const KEYS_AT_ONCE: usize = 20;
+
+/// Name, id and config of a metric.
+pub(super) type MetadataRow<'f> = (&'f str, Option<Uuid>, Option<MapIterator<'f, 'f, &'f str, &'f str>>);
 
 /// A table with a row for each name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +76,7 @@ impl Statements {
                 "INSERT INTO {k}.metrics_metadata (name, created_on, updated_on, id, config) \
                  VALUES (?, now(), now(), ?, ?)"
             ),
-            select_metadata: format!("SELECT id, config FROM {k}.metrics_metadata WHERE name = ?"),
+            select_metadata: format!("SELECT name, id, config FROM {k}.metrics_metadata WHERE name IN ?"),
             insert_feed: format!(
                 "INSERT INTO {k}.plumbago_created (minute, at, name, kind) VALUES (?, ?, ?, ?)"
             ),
@@ -101,9 +113,9 @@ impl Statements {
         format!("DELETE FROM {}.{} WHERE name = ?", self.keyspace, table.name())
     }
 
-    /// Is there a row of this name?
-    pub(super) fn exists(&self, table: Table) -> String {
-        format!("SELECT name FROM {}.{} WHERE name = ?", self.keyspace, table.name())
+    /// Which of these names have a row?
+    fn present(&self, table: Table) -> String {
+        format!("SELECT name FROM {}.{} WHERE name IN ?", self.keyspace, table.name())
     }
 
     /// Is anything in a directory?
@@ -165,8 +177,58 @@ impl Names {
 
     /// Is there a row of this name?
     pub(super) async fn exists(&self, table: Table, name: &str) -> Result<bool, ClusterError> {
-        let rows = self.read(&self.statements().exists(table), (name,)).await?;
-        Ok(rows.rows_num() > 0)
+        let page = self.read(&self.statements().present(table), (vec![name],)).await?;
+        Ok(page.rows_num() > 0)
+    }
+
+    /// Is there a metric of this name, with an id and a config?
+    pub(super) async fn has_metadata(&self, name: &str) -> Result<bool, ClusterError> {
+        let page = self.read(&self.statements().select_metadata, (vec![name],)).await?;
+        let row = rows::<MetadataRow<'_>>(&page)?.next().transpose()?;
+        Ok(matches!(row, Some((_, Some(_), Some(_)))))
+    }
+
+    /// Which of these names have a row?
+    pub(super) async fn present(
+        &self,
+        table: Table,
+        wanted: &[String],
+    ) -> Result<HashSet<String>, ClusterError> {
+        let (names, text) = (self.clone(), Arc::new(self.statements().present(table)));
+        let lists = wanted.chunks(KEYS_AT_ONCE).map(<[String]>::to_vec).collect();
+        let found = flight::map(lists, IN_FLIGHT, move |list| {
+            let (names, text) = (names.clone(), text.clone());
+            async move {
+                let page = names.read(&text, (list,)).await?;
+                rows::<(String,)>(&page)?.map(|row| Ok(row?.0)).collect::<Result<Vec<_>, _>>()
+            }
+        });
+        Ok(found.await?.into_iter().flatten().collect())
+    }
+
+    /// The policies of those of these metrics that are there; what a config does not say is taken from `default`. A row
+    /// without id or config is what a late touch leaves of a deleted metric, and does not count.
+    pub(super) async fn policies(
+        &self,
+        wanted: &[String],
+        default: &Arc<Policy>,
+    ) -> Result<HashMap<String, Arc<Policy>>, ClusterError> {
+        let (names, default) = (self.clone(), default.clone());
+        let lists = wanted.chunks(KEYS_AT_ONCE).map(<[String]>::to_vec).collect();
+        let found = flight::map(lists, IN_FLIGHT, move |list| {
+            let (names, mut configs) = (names.clone(), Configs::new(default.clone()));
+            async move {
+                let page = names.read(&names.statements().select_metadata, (list,)).await?;
+                let mut found = Vec::new();
+                for row in rows::<MetadataRow<'_>>(&page)? {
+                    if let (name, Some(_), Some(config)) = row? {
+                        found.push((name.to_owned(), configs.decode(config.filter_map(Result::ok))));
+                    }
+                }
+                Ok(found)
+            }
+        });
+        Ok(found.await?.into_iter().flatten().collect())
     }
 
     /// Visits every row of a statement, a page at a time. `visit` says whether to go on.

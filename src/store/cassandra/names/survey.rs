@@ -3,7 +3,7 @@
 //! Each survey reads whole tables by parallel ranges, while servers go on writing. What looks wrong is looked at again before
 //! it is told, so that a metric that is just being created is not.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashSet};
 
 use ahash::RandomState;
 use scylla::value::CqlTimeuuid;
@@ -211,14 +211,13 @@ impl Names {
     /// What is wrong with a name now.
     pub(super) async fn orphan(&self, name: &str) -> Result<Option<Orphan>, ClusterError> {
         let listed = self.exists(Table::Metrics, name).await?;
-        let page = self.read(&self.statements().select_metadata, (name,)).await?;
-        let row = rows::<(Option<Uuid>, Option<HashMap<&str, &str>>)>(&page)?.next().transpose()?;
-        Ok(match row {
-            Some((Some(_), Some(_))) => (!listed && !identity::is_tagged(name)).then_some(Orphan::NoMetric),
-            _ if listed => Some(Orphan::NoMetadata),
-            Some(_) => Some(Orphan::Ghost),
-            None => None,
-        })
+        if self.has_metadata(name).await? {
+            return Ok((!listed && !identity::is_tagged(name)).then_some(Orphan::NoMetric));
+        }
+        if listed {
+            return Ok(Some(Orphan::NoMetadata));
+        }
+        Ok(self.exists(Table::Metadata, name).await?.then_some(Orphan::Ghost))
     }
 
     /// Visits all names of a table.

@@ -5,14 +5,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use scylla::deserialize::value::MapIterator;
 use scylla::statement::batch::{Batch, BatchType};
 use scylla::value::{CqlTimestamp, CqlTimeuuid};
-use uuid::Uuid;
 
-use super::config::Configs;
 use super::directories::above;
-use super::statement::{Table, rows};
+use super::statement::Table;
 use super::{IN_FLIGHT, Names, config, flight, identity, stamp};
 use crate::model::Policy;
 use crate::store::cassandra::{ClusterError, Fault, Purpose};
@@ -106,17 +103,11 @@ impl Names {
     }
 
     async fn create_chunk(&self, chunk: &[NewMetric], width: usize) -> Result<Vec<Outcome>, ClusterError> {
-        let names = self.clone();
-        let outcomes = flight::map(chunk.to_vec(), width, move |metric| {
-            let names = names.clone();
-            async move {
-                Ok(match names.policy_of(&metric.name, &metric.policy).await? {
-                    Some(policy) => Outcome::Existed(policy),
-                    None => Outcome::Created,
-                })
-            }
-        });
-        let outcomes = outcomes.await?;
+        let wanted: Vec<String> = chunk.iter().map(|metric| metric.name.clone()).collect();
+        let Some(first) = chunk.first() else { return Ok(Vec::new()) };
+        let there = self.policies(&wanted, &first.policy).await?;
+        let outcome = |name: &String| there.get(name).cloned().map_or(Outcome::Created, Outcome::Existed);
+        let outcomes: Vec<Outcome> = wanted.iter().map(outcome).collect();
         let is_new = |(metric, outcome): (&NewMetric, &Outcome)| {
             (*outcome == Outcome::Created).then(|| metric.clone())
         };
@@ -146,21 +137,6 @@ impl Names {
     pub(super) async fn insert_metadata(&self, name: &str, policy: &Policy) -> Result<(), ClusterError> {
         let values = (name, identity::id(name), config::encode(policy));
         self.write(&self.statements().insert_metadata, values).await
-    }
-
-    /// The policy of a metric that is there; what its config does not say is taken from `default`.
-    pub(super) async fn policy_of(
-        &self,
-        name: &str,
-        default: &Arc<Policy>,
-    ) -> Result<Option<Arc<Policy>>, ClusterError> {
-        type Row<'f> = (Option<Uuid>, Option<MapIterator<'f, 'f, &'f str, &'f str>>);
-        let page = self.read(&self.statements().select_metadata, (name,)).await?;
-        let Some(row) = rows::<Row<'_>>(&page)?.next() else { return Ok(None) };
-        // A row without these is what a late touch leaves of a deleted metric.
-        let (Some(_), Some(config)) = row? else { return Ok(None) };
-        let pairs = config.filter_map(Result::ok);
-        Ok(Some(Configs::new(default.clone()).decode(pairs)))
     }
 
     /// Puts entries into the feed that other servers follow.
