@@ -1,5 +1,7 @@
 //! What the HTTP API asks of the engine.
 
+use std::collections::BTreeMap;
+
 use super::engine::Engine;
 use crate::http::{Backend, FindFailure, NameStream, Node};
 use crate::index::{FindError, FindLimits, Found, NameWalk};
@@ -25,9 +27,17 @@ impl Backend for Engine {
         // Only who writes everything knows when a metric has no data.
         let window = window.filter(|_| self.store.roster().is_none());
         if let Some(roster) = self.store.roster().filter(|roster| roster.must_ask()) {
-            let hits = roster.find(&glob, limits.max_hits, cancel).map_err(lookup_failure)?;
-            for hit in &hits {
-                visit(Node { path: &hit.path, leaf: hit.leaf, directory: hit.directory, span: None });
+            let mut nodes: BTreeMap<String, (bool, bool)> = BTreeMap::new();
+            for hit in roster.find(&glob, limits.max_hits, cancel).map_err(lookup_failure)? {
+                nodes.insert(hit.path, (hit.leaf, hit.directory));
+            }
+            // What was created here a moment ago is not there yet.
+            for here in self.index.find(&glob, limits, cancel).map_err(failure)?.iter() {
+                let node = nodes.entry(here.path.to_owned()).or_default();
+                *node = (node.0 || here.leaf.is_some(), node.1 || here.directory);
+            }
+            for (path, (leaf, directory)) in &nodes {
+                visit(Node { path, leaf: *leaf, directory: *directory, span: None });
             }
             return Ok(());
         }

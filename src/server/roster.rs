@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 use super::engine::{Engine, now};
 use super::setbacks::Setbacks;
 use crate::config::{CassandraIndex, Config};
+use crate::index::FindLimits;
 use crate::model::glob::Glob;
 use crate::model::{Cancel, MetricId, Policy, Stage};
 use crate::store::StoreError;
@@ -273,9 +274,16 @@ impl Roster {
                 tracing::warn!(%error, "metrics of the cluster were not taken over");
             }
         }
-        let index = engine.index.read();
-        let known = |name: String| Some((index.lookup(name.as_bytes())?, name));
-        Ok(names.into_iter().filter_map(known).collect())
+        let mut found: Vec<(MetricId, String)> = {
+            let index = engine.index.read();
+            let known = |name: String| Some((index.lookup(name.as_bytes())?, name));
+            names.into_iter().filter_map(known).collect()
+        };
+        // What was created here a moment ago is not there yet.
+        found.extend(engine.index.find_leaves(glob, FindLimits { max_hits }, cancel).unwrap_or_default());
+        found.sort_by(|(_, a), (_, b)| a.cmp(b));
+        found.dedup();
+        Ok(found)
     }
 
     /// Deletes metrics from the cluster: first their points, so that after a failure their names can be found again.
