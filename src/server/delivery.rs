@@ -11,12 +11,14 @@ use crate::config::Config;
 use crate::store::StoreError;
 use crate::store::cassandra::{Cluster, Lease, RENEW_INTERVAL, Sender};
 use crate::store::clustered::{Clustered, Shipped, Shipper};
+use crate::telemetry::Telemetry;
 
 /// See the module documentation.
 pub(super) struct Delivery {
     pub(super) cluster: Arc<Cluster>,
     pub(super) store: Arc<Clustered>,
     shipper: Shipper,
+    telemetry: Arc<Telemetry>,
     lease: Mutex<Option<(Lease, Instant)>>,
     replica: u8,
     writer: Option<u16>,
@@ -26,12 +28,18 @@ pub(super) struct Delivery {
 }
 
 impl Delivery {
-    pub(super) fn new(cluster: Arc<Cluster>, store: Arc<Clustered>, config: &Config) -> Self {
+    pub(super) fn new(
+        cluster: Arc<Cluster>,
+        store: Arc<Clustered>,
+        config: &Config,
+        telemetry: Arc<Telemetry>,
+    ) -> Self {
         let sender = Sender::new(Arc::clone(&cluster), config.cassandra.max_in_flight);
         Self {
             shipper: Shipper::new(Arc::clone(&store), sender),
             cluster,
             store,
+            telemetry,
             lease: Mutex::new(None),
             replica: config.cassandra.replica,
             writer: config.cassandra.writer,
@@ -61,29 +69,26 @@ impl Delivery {
         self.setbacks.last()
     }
 
-    /// Sends what is due, unless it is too soon after a failure. Gives what was sent.
-    pub(super) fn run_due(&self) -> Shipped {
-        if !self.setbacks.is_over() {
-            return Shipped::default();
+    /// Sends what is due, unless it is too soon after a failure.
+    pub(super) fn run_due(&self) {
+        if self.setbacks.is_over() {
+            self.run();
         }
-        self.run()
     }
 
     /// Sends all there is, until something fails.
-    pub(super) fn run(&self) -> Shipped {
-        let mut all = Shipped::default();
+    pub(super) fn run(&self) {
         loop {
             match self.step() {
-                Ok(None) => return all,
-                Ok(Some(one)) => {
-                    all.parcels += one.parcels;
-                    all.points += one.points;
-                    all.rows += one.rows;
+                Ok(None) => return,
+                Ok(Some(Shipped { points, rows })) => {
+                    self.telemetry.points_delivered.add(points);
+                    self.telemetry.rows_delivered.add(rows);
                     self.setbacks.went_well("points arrive in the cluster again");
                 }
                 Err(error) => {
                     self.setbacks.went_badly(&error);
-                    return all;
+                    return;
                 }
             }
         }

@@ -47,7 +47,7 @@ impl Engine {
     /// Opens the data directory: loads the catalogue, replays the log.
     pub fn open(config: Config) -> anyhow::Result<Self> {
         let telemetry = Arc::new(Telemetry::default());
-        let store = Storage::open(&config)?;
+        let store = Storage::open(&config, &telemetry)?;
         let floor = store.points.snapshot().position().log_floor;
         let log = Log::open(&store.log_dir, floor)?;
         let points = Arc::new(Points::new(

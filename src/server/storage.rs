@@ -12,6 +12,7 @@ use crate::store::cassandra::Cluster;
 use crate::store::clustered::Clustered;
 use crate::store::embedded::Embedded;
 use crate::store::{MetricStore, PointStore, StoreError};
+use crate::telemetry::Telemetry;
 
 /// An open store.
 pub(super) struct Storage {
@@ -33,7 +34,7 @@ enum Place {
 }
 
 impl Storage {
-    pub(super) fn open(config: &Config) -> anyhow::Result<Self> {
+    pub(super) fn open(config: &Config, telemetry: &Arc<Telemetry>) -> anyhow::Result<Self> {
         let path = &config.store.path;
         Ok(match config.store.kind {
             StoreKind::Embedded => {
@@ -53,7 +54,12 @@ impl Storage {
                     metrics: Arc::clone(&store.metrics),
                     log_dir: store.local.log_dir.clone(),
                     place: Place::There(Box::new((
-                        Delivery::new(Arc::clone(&cluster), Arc::clone(&store), config),
+                        Delivery::new(
+                            Arc::clone(&cluster),
+                            Arc::clone(&store),
+                            config,
+                            Arc::clone(telemetry),
+                        ),
                         Roster::new(cluster, store, config)?,
                     ))),
                 }

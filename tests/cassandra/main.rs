@@ -9,6 +9,7 @@
 mod harness;
 
 mod connect;
+mod faults;
 mod lease;
 mod names;
 mod node;

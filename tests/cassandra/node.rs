@@ -1,5 +1,7 @@
 //! Finding a node, or starting one.
 
+#![allow(dead_code, reason = "each test binary that includes this file uses its own part of it")]
+
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::Command;
@@ -70,8 +72,11 @@ fn start() -> Result<(), String> {
 pub(crate) fn script(command: &str, environment: &[(&str, String)]) -> Result<(), String> {
     let path = root().join("scripts/cassandra");
     let environment = environment.iter().map(|(name, value)| (*name, value.as_str()));
-    let done =
-        Command::new(&path).arg(command).envs(environment).output().map_err(|error| error.to_string())?;
+    let done = Command::new(&path)
+        .args(command.split(' '))
+        .envs(environment)
+        .output()
+        .map_err(|error| error.to_string())?;
     if done.status.success() {
         return Ok(());
     }

@@ -8,7 +8,9 @@ use plumbago::store::cassandra::schema::{Indexes, Replication, Schema, apply};
 use plumbago::store::cassandra::{Cluster, Settings};
 
 use crate::harness::{Server, Setup, now};
+use crate::names::interop::BigGraphite;
 use crate::node;
+use serde_json::json;
 
 const RETENTIONS: &str = "1s:2h,10s:6h,60s:2d";
 
@@ -44,8 +46,8 @@ fn settle(server: &Server) {
     assert_eq!(answer.status, 200, "{}", answer.body);
 }
 
-fn until(what: &str, mut done: impl FnMut() -> bool) {
-    let give_up = Instant::now() + Duration::from_secs(60);
+pub(crate) fn until(what: &str, mut done: impl FnMut() -> bool) {
+    let give_up = Instant::now() + Duration::from_secs(120);
     while !done() {
         assert!(Instant::now() < give_up, "{what} did not happen");
         std::thread::sleep(Duration::from_millis(100));
@@ -197,4 +199,45 @@ fn a_server_starts_and_takes_points_without_the_cluster() {
     assert!(status.success());
     let server = setup.start();
     until("the spool", || server.counter("plumbago_spool_points") == 1);
+}
+
+/// What BigGraphite wrote is served, and what we wrote is what BigGraphite reads, in every stage.
+#[test]
+fn biggraphite_and_we_read_each_other() {
+    let Some(settings) = &*SCHEMA else { return };
+    let test = "biggraphite_and_we_read_each_other";
+    let Some(mut theirs) = BigGraphite::start(test, settings) else { return };
+    let (they, we, base) = (fresh("they.wrote"), fresh("we.wrote"), (now() - 5400) / 60 * 60);
+    let config = json!({"aggregator": "average", "retention": "7200*1s:2160*10s:2880*60s", "carbon_xfilesfactor": "0.000000"});
+    theirs.ask("create", json!([[they, config]]));
+    let points: Vec<(u64, f64)> = (0..300).map(|i| (base + i, (i % 11) as f64 + 0.25)).collect();
+    theirs.ask("write", json!([[they, points]]));
+
+    let server = setup(settings, "memory").start();
+    let read = |name: &str| -> Vec<(u64, f64)> {
+        server.points(name, base - 1, base + 300).into_iter().map(|(value, time)| (time, value)).collect()
+    };
+    until("BigGraphite's metric", || read(&they).len() == points.len());
+    assert_eq!(read(&they), points);
+
+    let lines: String = points.iter().map(|(time, value)| format!("{we} {value} {time}\n")).collect();
+    server.store(&lines);
+    settle(&server);
+    let mut fetch = |level: u32| -> Vec<(f64, f64)> {
+        let found = theirs.ask("read", json!([we, base, base + 300, level]));
+        serde_json::from_value(found).unwrap()
+    };
+    let raw: Vec<(f64, f64)> = points.iter().map(|&(time, value)| (time as f64, value)).collect();
+    assert_eq!(fetch(0), raw);
+    for (level, step) in [(1, 10), (2, 60)] {
+        let mean = |slot: &[(u64, f64)]| slot.iter().map(|(_, value)| value).sum::<f64>() / slot.len() as f64;
+        let expected: Vec<(f64, f64)> =
+            points.chunks(step).map(|slot| (slot[0].0 as f64, mean(slot))).collect();
+        let found = fetch(level);
+        assert_eq!(found.len(), expected.len(), "stage {level}: {found:?}");
+        for ((time, value), (at, wanted)) in found.iter().zip(&expected) {
+            assert_eq!(time, at);
+            assert!((value - wanted).abs() < 1e-9, "stage {level}: {value} instead of {wanted} at {time}");
+        }
+    }
 }

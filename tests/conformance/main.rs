@@ -2,8 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
+mod clustered;
 mod embedded;
 mod metrics;
+#[path = "../cassandra/node.rs"]
+mod node;
 mod points;
 
 use plumbago::store::{MetricStore, PointStore};

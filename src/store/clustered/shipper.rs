@@ -16,8 +16,6 @@ pub struct Shipper {
 /// What was sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shipped {
-    /// Cuts.
-    pub parcels: u64,
     /// Points of stage 0 in them.
     pub points: u64,
     /// Rows, those of aggregated stages included.
@@ -53,6 +51,6 @@ impl Shipper {
         sent?;
         let rows = rows?;
         outbox.delivered(parcel.cut)?;
-        Ok(Some(Shipped { parcels: 1, points: parcel.points, rows }))
+        Ok(Some(Shipped { points: parcel.points, rows }))
     }
 }

@@ -6,6 +6,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use plumbago::model::glob::Glob;
 use plumbago::model::{Aggregator, Cancel, Policy};
+use plumbago::store::cassandra::Settings;
 use plumbago::store::cassandra::names::{
     Change, Cursor, LookupLimits, Names, Outcome, decode_config, encode_config, identity,
 };
@@ -16,19 +17,19 @@ use super::{Fixture, create, loaded, policy};
 use crate::node;
 
 /// BigGraphite in a process of its own.
-struct BigGraphite {
+pub(crate) struct BigGraphite {
     child: Child,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
 }
 
 impl BigGraphite {
-    fn start(test: &str, fixture: &Fixture) -> Option<Self> {
+    pub(crate) fn start(test: &str, settings: &Settings) -> Option<Self> {
         let environment = node::biggraphite(test)?;
-        let (host, port) = fixture.settings.nodes[0].rsplit_once(':').unwrap();
+        let (host, port) = settings.nodes[0].rsplit_once(':').unwrap();
         let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cassandra/names/peer.py");
         let mut child = Command::new(environment.join("bin/python"))
-            .args([script, host, port, &fixture.settings.keyspace])
+            .args([script, host, port, &settings.keyspace])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -37,7 +38,7 @@ impl BigGraphite {
         Some(Self { child, input, output: BufReader::new(output) })
     }
 
-    fn ask(&mut self, command: &str, arguments: Value) -> Value {
+    pub(crate) fn ask(&mut self, command: &str, arguments: Value) -> Value {
         writeln!(self.input, "{}", json!([command, arguments])).unwrap();
         let mut line = String::new();
         self.output.read_line(&mut line).unwrap();
@@ -201,7 +202,7 @@ fn globs_agree(biggraphite: &mut BigGraphite, names: &Names) {
 fn names_are_shared_with_biggraphite() {
     let test = "names_are_shared_with_biggraphite";
     let Some(fixture) = Fixture::whole(test, Indexes::Sasi) else { return };
-    let Some(mut biggraphite) = BigGraphite::start(test, &fixture) else { return };
+    let Some(mut biggraphite) = BigGraphite::start(test, &fixture.settings) else { return };
     what_they_create_we_see(&mut biggraphite, &fixture.names);
     what_we_create_they_see(&mut biggraphite, &fixture.names);
     globs_agree(&mut biggraphite, &fixture.names);

@@ -2,7 +2,7 @@
 
 mod feed;
 mod find;
-mod interop;
+pub(crate) mod interop;
 mod repair;
 mod writer;
 

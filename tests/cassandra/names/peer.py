@@ -29,6 +29,16 @@ def answer(accessor, command, arguments):
             [sorted(accessor.glob_metric_names(glob)), sorted(accessor.glob_directory_names(glob))]
             for glob in arguments
         ]
+    if command == "write":
+        for name, points in arguments:
+            accessor.insert_points(accessor.get_metric(name), [(int(t), float(v)) for t, v in points])
+        accessor.flush()
+        return None
+    if command == "read":
+        name, start, end, level = arguments
+        found = accessor.get_metric(name)
+        stage = found.metadata.retention.stages[level]
+        return [list(point) for point in accessor.fetch_points(found, start, end, stage)]
     raise ValueError(command)
 
 

@@ -1,0 +1,144 @@
+//! Three nodes and two servers: a node is killed under load, then all of them, then a server with a full spool. Nothing
+//! is lost, and nothing counts twice.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use plumbago::model::Retention;
+use plumbago::store::cassandra::schema::{Indexes, Replication, Schema, apply};
+use plumbago::store::cassandra::{Cluster, Settings};
+
+use crate::harness::{Server, now};
+use crate::node;
+use crate::servers::{setup, until};
+
+/// Apart from the shared node and the secure one.
+const PORT: &str = "19342";
+const INTERNAL: &str = "17500";
+const NODES: u32 = 3;
+
+/// A cluster that lives as long as the test.
+struct Ring {
+    dir: tempfile::TempDir,
+}
+
+impl Ring {
+    fn start() -> Result<Self, String> {
+        let ring = Self { dir: tempfile::tempdir().unwrap() };
+        for number in 1..=NODES {
+            ring.bring_up(number)?;
+        }
+        Ok(ring)
+    }
+
+    /// Nodes join one after another.
+    fn bring_up(&self, number: u32) -> Result<(), String> {
+        self.script("start", number)?;
+        self.script("wait", number)
+    }
+
+    fn script(&self, command: &str, number: u32) -> Result<(), String> {
+        let environment = [
+            ("PLUMBAGO_CASSANDRA_DIR", self.dir.path().display().to_string()),
+            ("PLUMBAGO_CASSANDRA_PORT", PORT.to_owned()),
+            ("PLUMBAGO_CASSANDRA_INTERNAL", INTERNAL.to_owned()),
+            ("PLUMBAGO_CASSANDRA_HEAP", "512m".to_owned()),
+            ("PLUMBAGO_CASSANDRA_WAIT", "400".to_owned()),
+        ];
+        node::script(&format!("{command} {number}"), &environment)
+    }
+
+    /// As a loss of power would.
+    fn kill(&self, number: u32) {
+        let file: PathBuf = self.dir.path().join(format!("node{number}/pid"));
+        let pid = std::fs::read_to_string(file).unwrap();
+        assert!(Command::new("kill").args(["-9", pid.trim()]).status().unwrap().success());
+    }
+
+    fn settings(&self) -> Settings {
+        let nodes = (1..=NODES).map(|number| format!("127.0.0.{number}:{PORT}")).collect();
+        let settings = Settings { nodes, request_timeout: Duration::from_secs(30), ..Settings::default() };
+        node::with_own_keyspaces(settings)
+    }
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        for number in 1..=NODES {
+            let _ = self.script("stop", number);
+        }
+    }
+}
+
+fn ready(settings: &Settings) {
+    let cluster = Cluster::connect(settings.clone()).unwrap();
+    let retention: Retention = "7200*1s:2160*10s:2880*60s".parse().unwrap();
+    let schema = Schema::new(settings, [&retention], Indexes::Sasi);
+    apply(&cluster, &schema, Some(&Replication::everywhere(3)), &mut |_| {}).unwrap();
+}
+
+/// Sends the points of a phase, half to each server: a value of 1 each second of ten metrics.
+fn send(servers: &[Server; 2], base: u64, phase: u64) {
+    for second in phase * 60..phase * 60 + 60 {
+        let lines: String = (0..10).map(|metric| format!("ring.m{metric} 1 {}\n", base + second)).collect();
+        servers[(second % 2) as usize].store(&lines);
+        std::thread::sleep(Duration::from_millis(30));
+    }
+}
+
+#[test]
+fn nodes_and_servers_may_die() {
+    let test = "nodes_and_servers_may_die";
+    let ring = match Ring::start() {
+        Ok(ring) => ring,
+        Err(why) => return node::skip(test, &why),
+    };
+    let settings = ring.settings();
+    ready(&settings);
+    let patient = || {
+        setup(&settings, "memory")
+            .set("store.cassandra.consistency_write", "LOCAL_QUORUM")
+            .set("store.cassandra.consistency_read", "LOCAL_QUORUM")
+            .set("store.cassandra.request_timeout", "10s")
+    };
+    let base = (now() - 5400) / 60 * 60;
+    let mut servers = [patient().start(), patient().start()];
+
+    send(&servers, base, 0);
+    ring.kill(3);
+    send(&servers, base, 1);
+    until("delivery without a node", || servers.iter().all(|s| s.counter("plumbago_spool_points") == 0));
+
+    ring.kill(1);
+    ring.kill(2);
+    send(&servers, base, 2);
+    until("the trouble", || servers.iter().all(|s| s.counter("plumbago_cluster_trouble") == 1));
+    assert!(servers.iter().all(|s| s.counter("plumbago_spool_points") >= 300));
+    servers = servers.map(|server| server.kill().start());
+    send(&servers, base, 3);
+    assert!(servers.iter().all(|s| s.counter("plumbago_spool_points") >= 600), "the spool survives a kill");
+
+    for number in 1..=NODES {
+        ring.bring_up(number).unwrap();
+    }
+    until("delivery", || servers.iter().all(|s| s.counter("plumbago_spool_points") == 0));
+    for server in &servers {
+        for metric in 0..10 {
+            check(server, &format!("ring.m{metric}"), base);
+        }
+    }
+}
+
+/// All points are there, and each counts once in the second stage: its sums follow from averages and counts of one.
+fn check(server: &Server, name: &str, base: u64) {
+    let points = server.points(name, base - 1, base + 240);
+    assert_eq!(points.len(), 240, "{name}");
+    let sum = format!("summarize({name},\"1min\",\"sum\")");
+    let minutes = server.points(&sum, base - 1, base + 239);
+    assert!(minutes.iter().all(|&(value, _)| value == 60.0), "{name}: {minutes:?}");
+    let mut coarse = server.points(name, now() - 3 * 3600, now());
+    coarse.retain(|&(_, time)| (base..base + 240).contains(&time));
+    assert_eq!(coarse.len(), 24, "{name}: {coarse:?}");
+    assert!(coarse.iter().all(|&(value, _)| value == 1.0), "{name}: {coarse:?}");
+}

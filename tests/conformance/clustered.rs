@@ -1,0 +1,198 @@
+//! The store in front of a cluster under the contract: as cuts and rollups see it, and as queries do, with everything
+//! delivered and read back from a real node.
+
+use std::path::PathBuf;
+use std::sync::{Arc, LazyLock};
+
+use plumbago::model::{Aggregator, MetricId, Retention, Stage};
+use plumbago::store::cassandra::schema::{Indexes, Replication, Schema, apply};
+use plumbago::store::cassandra::{Cluster, Sender, Settings};
+use plumbago::store::clustered::{Clustered, Shipper};
+use plumbago::store::{Column, Cut, MetricStore, PointStore, Position, Snapshot, StoreError};
+
+use crate::{Subject, metrics, node, points};
+
+/// Keyspaces with the tables that the claims use.
+static SCHEMA: LazyLock<Option<Settings>> = LazyLock::new(|| {
+    let settings = node::shared("conformance")?;
+    let cluster = Cluster::connect(settings.clone()).unwrap();
+    let retention: Retention = "8640*10s:720*3600s".parse().unwrap();
+    let schema = Schema::new(&settings, [&retention], Indexes::Sai);
+    apply(&cluster, &schema, Some(&Replication::everywhere(1)), &mut |_| {}).unwrap();
+    Some(settings)
+});
+
+/// A directory in front of the shared node, with metrics nobody else has.
+struct InFront {
+    dir: tempfile::TempDir,
+    prefix: String,
+    open: Option<Open>,
+}
+
+struct Open {
+    store: Arc<Clustered>,
+    delivered: Delivered,
+}
+
+impl InFront {
+    fn new() -> Option<Self> {
+        SCHEMA.as_ref()?;
+        let dir = tempfile::tempdir().unwrap();
+        let mut subject = Self { dir, prefix: uuid::Uuid::new_v4().simple().to_string(), open: None };
+        subject.reopen();
+        Some(subject)
+    }
+
+    fn open(&self) -> &Open {
+        self.open.as_ref().unwrap()
+    }
+}
+
+impl Subject for InFront {
+    fn points(&self) -> &dyn PointStore {
+        &*self.open().store.points
+    }
+
+    fn metrics(&self) -> &dyn MetricStore {
+        &*self.open().store.metrics
+    }
+
+    fn reopen(&mut self) {
+        self.open = None;
+        let dir: PathBuf = self.dir.path().to_owned();
+        let cluster = Arc::new(Cluster::connect(SCHEMA.clone().unwrap()).unwrap());
+        let store = Arc::new(Clustered::open(&dir, &cluster, 64).unwrap());
+        let names: Vec<String> = (0..10).map(|id| format!("{}.m{id}", self.prefix)).collect();
+        let announced: Vec<(MetricId, &str)> =
+            (0..).map(MetricId).zip(names.iter().map(String::as_str)).collect();
+        store.metrics.announce(&announced);
+        let shipper = Shipper::new(Arc::clone(&store), Sender::new(cluster, 16));
+        let delivered = Delivered { store: Arc::clone(&store), shipper };
+        self.open = Some(Open { store, delivered });
+    }
+}
+
+/// The same store for queries: a commit is delivered at once, and everything is read as the cluster has it.
+struct Queried(InFront);
+
+impl Subject for Queried {
+    fn points(&self) -> &dyn PointStore {
+        &self.0.open().delivered
+    }
+
+    fn metrics(&self) -> &dyn MetricStore {
+        self.0.metrics()
+    }
+
+    fn reopen(&mut self) {
+        self.0.reopen();
+    }
+}
+
+struct Delivered {
+    store: Arc<Clustered>,
+    shipper: Shipper,
+}
+
+struct DeliveredCut<'a> {
+    cut: Box<dyn Cut + 'a>,
+    of: &'a Delivered,
+}
+
+impl Cut for DeliveredCut<'_> {
+    fn put(
+        &mut self,
+        stage: Stage,
+        metric: MetricId,
+        method: Aggregator,
+        column: &Column,
+    ) -> Result<(), StoreError> {
+        self.cut.put(stage, metric, method, column)
+    }
+
+    fn commit(self: Box<Self>, position: Position) -> Result<(), StoreError> {
+        self.cut.commit(position)?;
+        while self.of.shipper.ship_one(5)?.is_some() {}
+        Ok(())
+    }
+}
+
+impl PointStore for Delivered {
+    fn snapshot(&self) -> Box<dyn Snapshot> {
+        self.store.points.reader()
+    }
+
+    fn begin(&self) -> Result<Box<dyn Cut + '_>, StoreError> {
+        Ok(Box::new(DeliveredCut { cut: self.store.points.begin()?, of: self }))
+    }
+
+    fn expire(&self, stage: Stage, before: u32) -> Result<u64, StoreError> {
+        self.store.points.expire(stage, before)
+    }
+
+    fn tidy(&self) -> Result<u64, StoreError> {
+        self.store.points.tidy()
+    }
+
+    fn delete(&self, metrics: &[MetricId]) -> Result<(), StoreError> {
+        self.store.points.delete(metrics)
+    }
+
+    fn size_bytes(&self) -> u64 {
+        self.store.points.size_bytes()
+    }
+}
+
+macro_rules! claims {
+    ($module:ident: $($claim:ident,)*) => {
+        $(#[test] fn $claim() {
+            let Some(subject) = InFront::new() else { return };
+            $module::$claim(subject);
+        })*
+    };
+}
+
+claims! { points:
+    a_cut_is_invisible_until_its_commit_and_durable_after_it,
+    a_later_cut_replaces_slots_and_leaves_the_others,
+    a_snapshot_stays_as_it_was,
+    what_is_not_there_is_an_empty_window,
+    a_batch_answers_in_the_order_asked,
+    the_position_survives,
+    expiry_never_drops_what_is_younger,
+    deleting_removes_the_slots_of_those_metrics_only,
+    partial_aggregates_keep_value_and_count,
+}
+
+claims! { metrics:
+    metrics_come_back_in_the_order_of_their_ids,
+    creating_again_changes_nothing,
+    deleted_metrics_are_gone,
+    spans_only_grow,
+    earlier_policies_are_remembered,
+}
+
+/// Queries see what others write meanwhile, so a snapshot is not promised to stay; and points of a deleted metric are
+/// erased in the cluster by whoever deletes its name there.
+mod queried {
+    use super::*;
+
+    macro_rules! claims {
+        ($($claim:ident,)*) => {
+            $(#[test] fn $claim() {
+                let Some(subject) = InFront::new() else { return };
+                points::$claim(Queried(subject));
+            })*
+        };
+    }
+
+    claims! {
+        a_cut_is_invisible_until_its_commit_and_durable_after_it,
+        a_later_cut_replaces_slots_and_leaves_the_others,
+        what_is_not_there_is_an_empty_window,
+        a_batch_answers_in_the_order_asked,
+        the_position_survives,
+        expiry_never_drops_what_is_younger,
+        partial_aggregates_keep_value_and_count,
+    }
+}
