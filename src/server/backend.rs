@@ -65,6 +65,17 @@ impl Backend for Engine {
     }
 
     fn ready(&self) -> Result<(), String> {
+        if let Some(delivery) = self.store.delivery() {
+            if delivery.is_full() {
+                return Err(
+                    "points are not taken: those that wait for the cluster fill store.cassandra.spool_bytes"
+                        .to_owned(),
+                );
+            }
+            if let Some(trouble) = delivery.trouble() {
+                return Err(format!("queries do not work, and points wait on disk: {trouble}"));
+            }
+        }
         if self.paused.load(std::sync::atomic::Ordering::Relaxed) {
             return Err(
                 "the disk is full: points are not taken until there is space again (store.reserve_bytes)"

@@ -31,7 +31,10 @@ struct InFront {
 
 struct Open {
     store: Arc<Clustered>,
-    delivered: Delivered,
+    /// As cuts and rollups see it.
+    local: Delivered,
+    /// As queries see it.
+    shared: Delivered,
 }
 
 impl InFront {
@@ -50,7 +53,7 @@ impl InFront {
 
 impl Subject for InFront {
     fn points(&self) -> &dyn PointStore {
-        &*self.open().store.points
+        &self.open().local
     }
 
     fn metrics(&self) -> &dyn MetricStore {
@@ -62,22 +65,29 @@ impl Subject for InFront {
         let dir: PathBuf = self.dir.path().to_owned();
         let cluster = Arc::new(Cluster::connect(SCHEMA.clone().unwrap()).unwrap());
         let store = Arc::new(Clustered::open(&dir, &cluster, 64).unwrap());
-        let names: Vec<String> = (0..10).map(|id| format!("{}.m{id}", self.prefix)).collect();
+        let names: Vec<String> = (0..200).map(|id| format!("{}.m{id}", self.prefix)).collect();
         let announced: Vec<(MetricId, &str)> =
             (0..).map(MetricId).zip(names.iter().map(String::as_str)).collect();
         store.metrics.announce(&announced);
-        let shipper = Shipper::new(Arc::clone(&store), Sender::new(cluster, 16));
-        let delivered = Delivered { store: Arc::clone(&store), shipper };
-        self.open = Some(Open { store, delivered });
+        let delivered = |queried| {
+            let sender = Sender::new(Arc::clone(&cluster), 16);
+            Delivered {
+                store: Arc::clone(&store),
+                shipper: Shipper::new(Arc::clone(&store), sender),
+                queried,
+            }
+        };
+        let (local, shared) = (delivered(false), delivered(true));
+        self.open = Some(Open { store, local, shared });
     }
 }
 
-/// The same store for queries: a commit is delivered at once, and everything is read as the cluster has it.
+/// The same store for queries: everything is read as the cluster has it.
 struct Queried(InFront);
 
 impl Subject for Queried {
     fn points(&self) -> &dyn PointStore {
-        &self.0.open().delivered
+        &self.0.open().shared
     }
 
     fn metrics(&self) -> &dyn MetricStore {
@@ -89,9 +99,11 @@ impl Subject for Queried {
     }
 }
 
+/// A store whose commits are delivered at once.
 struct Delivered {
     store: Arc<Clustered>,
     shipper: Shipper,
+    queried: bool,
 }
 
 struct DeliveredCut<'a> {
@@ -119,7 +131,7 @@ impl Cut for DeliveredCut<'_> {
 
 impl PointStore for Delivered {
     fn snapshot(&self) -> Box<dyn Snapshot> {
-        self.store.points.reader()
+        if self.queried { self.store.points.reader() } else { self.store.points.snapshot() }
     }
 
     fn begin(&self) -> Result<Box<dyn Cut + '_>, StoreError> {
@@ -172,8 +184,8 @@ claims! { metrics:
     earlier_policies_are_remembered,
 }
 
-/// Queries see what others write meanwhile, so a snapshot is not promised to stay; and points of a deleted metric are
-/// erased in the cluster by whoever deletes its name there.
+/// Queries see what others write meanwhile, so a snapshot is not promised to stay. What the cluster has expires there, and
+/// points of a deleted metric are erased there by whoever deletes its name.
 mod queried {
     use super::*;
 
@@ -192,7 +204,6 @@ mod queried {
         what_is_not_there_is_an_empty_window,
         a_batch_answers_in_the_order_asked,
         the_position_survives,
-        expiry_never_drops_what_is_younger,
         partial_aggregates_keep_value_and_count,
     }
 }
