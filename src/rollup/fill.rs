@@ -25,7 +25,7 @@ impl Points {
                 let (finer, stage) = (stages[level - 1], stages[level]);
                 let target = stage.floor(now.saturating_sub(GRACE_SECS));
                 let quarter = u32::try_from(finer.span_secs() / 4).unwrap_or(u32::MAX) / stage.step_secs;
-                let due = self.store().fill_slots().min(quarter).max(1);
+                let due = self.store().fill_slots(stage).min(quarter).max(1);
                 if target.saturating_sub(self.mark(id, level)) / stage.step_secs >= due {
                     self.fill_to(id, &policy, level, target)?;
                     moved += 1;

@@ -120,14 +120,20 @@ impl Engine {
         self.resolver.adopt(metrics, now())
     }
 
-    /// Puts a metric under the policy that the cluster has for it.
-    pub(super) fn follow_policy(&self, id: MetricId, policy: &Policy) -> Result<(), PointsError> {
-        let policy = self.points.intern_policy(policy, now())?;
+    /// Puts metrics under the policies that the cluster has for them.
+    pub(super) fn follow_policies(&self, metrics: &[(MetricId, Arc<Policy>)]) -> Result<(), PointsError> {
+        let mut changes = Vec::with_capacity(metrics.len());
+        for (id, policy) in metrics {
+            changes.push((*id, self.points.intern_policy(policy, now())?));
+        }
+        if changes.is_empty() {
+            return Ok(());
+        }
         // Whoever has no record cannot be moved to another policy in it.
         if self.points.has_unrecorded() {
             self.points.cut()?;
         }
-        self.points.change_policy(&[(id, policy)])
+        self.points.change_policy(&changes)
     }
 
     /// Forgets metrics, their names and their points, on this machine.

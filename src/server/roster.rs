@@ -32,6 +32,8 @@ const CURSOR_NOTE: &str = "names_followed_ms";
 const TOUCHED_NOTE: &str = "names_touched_hour";
 /// A metric that is written to is noted as such once in so many hours.
 const TOUCH_HOURS: u32 = 72;
+/// Metrics that are remembered as read between two looks.
+const MAX_READ: usize = 100_000;
 
 /// See the module documentation.
 pub(super) struct Roster {
@@ -47,6 +49,10 @@ pub(super) struct Roster {
     /// All metrics of the cluster were here once, and have been followed since.
     loaded: AtomicBool,
     cursor: Mutex<Option<Cursor>>,
+    /// Metrics that were read and whose turn it is to be noted as such.
+    read: Mutex<HashSet<u32>>,
+    /// Those that were noted in this turn.
+    told: Mutex<(u32, HashSet<u32>)>,
     setbacks: Setbacks,
 }
 
@@ -73,6 +79,8 @@ impl Roster {
             taken: Mutex::default(),
             loaded: AtomicBool::new(cursor.is_some()),
             cursor: Mutex::new(cursor),
+            read: Mutex::default(),
+            told: Mutex::default(),
             setbacks: Setbacks::new(
                 "the names of the cluster are out of reach; this server goes on with those it knows",
             ),
@@ -96,10 +104,11 @@ impl Roster {
             return;
         }
         let done = self
-            .send_new(engine)
-            .and_then(|()| self.load(engine))
+            .load(engine)
             .and_then(|()| self.follow(engine))
-            .and_then(|()| self.touch(engine));
+            .and_then(|()| self.send_new(engine))
+            .and_then(|()| self.touch(engine))
+            .and_then(|()| self.touch_read(engine));
         match done {
             Ok(()) => self.setbacks.went_well("the names of the cluster are in reach again"),
             Err(error) => self.setbacks.went_badly(&error),
@@ -116,14 +125,12 @@ impl Roster {
             }
             let metrics: Vec<NewMetric> = batch.iter().map(|(_, metric)| metric.clone()).collect();
             let outcomes = self.names.create(&metrics, self.creation)?;
-            for ((id, metric), outcome) in batch.iter().zip(outcomes) {
-                // The cluster's word counts: its readers look where its policy says.
-                if let Outcome::Existed(policy) = outcome
-                    && policy != metric.policy
-                {
-                    engine.follow_policy(*id, &policy)?;
-                }
-            }
+            // The cluster's word counts: its readers look where its policy says.
+            let other = batch.iter().zip(outcomes).filter_map(|((id, metric), outcome)| match outcome {
+                Outcome::Existed(policy) if policy != metric.policy => Some((*id, policy)),
+                _ => None,
+            });
+            engine.follow_policies(&other.collect::<Vec<_>>())?;
             self.store.local.set_note(SENT_NOTE, &until.to_string())?;
             self.taken.lock().retain(|&id| id >= until);
             self.sent.store(until, Ordering::Release);
@@ -131,14 +138,16 @@ impl Roster {
     }
 
     fn next_batch(&self, engine: &Engine, from: u32) -> (Vec<(MetricId, NewMetric)>, u32) {
-        let bound = engine.points.id_bound();
-        let until = bound.min(from.saturating_add(BATCH as u32));
+        let until = engine.points.id_bound().min(from.saturating_add(BATCH as u32));
         let taken = self.taken.lock();
         let index = engine.index.read();
         let mut batch = Vec::new();
-        for id in (from..until).filter(|id| !taken.contains(id)).map(MetricId) {
-            let policy = engine.points.state(id).and_then(|(policy, _)| engine.points.policies().get(policy));
-            if let (Some(name), Some(policy)) = (index.name(id), policy) {
+        for id in (from..until).map(MetricId) {
+            // Without a state it was deleted.
+            let Some((policy, _)) = engine.points.state(id) else { continue };
+            // With a state and no name it is being created at this moment, and its turn comes with the next batch.
+            let Some(name) = index.name(id) else { return (batch, id.0) };
+            if let Some(policy) = engine.points.policies().get(policy).filter(|_| !taken.contains(&id.0)) {
                 batch.push((id, NewMetric { name: name.to_owned(), policy }));
             }
         }
@@ -198,6 +207,32 @@ impl Roster {
             self.remember(cursor)?;
         }
         Ok(())
+    }
+
+    /// Remembers that metrics were read, if this is their hour: see [`Roster::touch`].
+    pub(super) fn note_read(&self, ids: &[MetricId]) {
+        let turn = now() / 3600 % TOUCH_HOURS;
+        let mut due = ids.iter().filter(|id| id.0 % TOUCH_HOURS == turn).peekable();
+        if due.peek().is_some() {
+            let mut read = self.read.lock();
+            let room = MAX_READ.saturating_sub(read.len());
+            read.extend(due.take(room).map(|id| id.0));
+        }
+    }
+
+    /// Notes in the cluster which metrics are read.
+    fn touch_read(&self, engine: &Engine) -> anyhow::Result<()> {
+        let turn = now() / 3600 % TOUCH_HOURS;
+        let names: Vec<String> = {
+            let (mut read, mut told) = (self.read.lock(), self.told.lock());
+            if told.0 != turn {
+                *told = (turn, HashSet::new());
+            }
+            let index = engine.index.read();
+            let fresh = read.drain().filter(|&id| told.1.insert(id));
+            fresh.filter_map(|id| index.name(MetricId(id)).map(str::to_owned)).collect()
+        };
+        Ok(self.names.touch_read(&names, self.creation.in_flight)?)
     }
 
     /// Notes in the cluster which metrics are written to, each once in [`TOUCH_HOURS`]: `clean` goes by that. Every hour

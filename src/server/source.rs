@@ -40,6 +40,9 @@ impl Engine {
         };
         let ids: Vec<MetricId> = leaves.iter().map(|(id, _)| *id).collect();
         self.charge(request, &ids, budget)?;
+        if let Some(roster) = self.store.roster() {
+            roster.note_read(&ids);
+        }
         let series = self.points.fetch(&ids, request.from, request.until, request.now, cancel);
         let series = series.map_err(points_failed)?;
         let named = leaves.into_iter().zip(series);

@@ -139,7 +139,7 @@ pub trait PointStore: Send + Sync {
 
     /// How many finished slots an aggregated stage waits for before they are written together. Until then readers
     /// aggregate the finer stage.
-    fn fill_slots(&self) -> u32 {
+    fn fill_slots(&self, _stage: Stage) -> u32 {
         32
     }
 

@@ -31,6 +31,8 @@ use reader::Reader;
 
 /// No shard is known yet: nothing was ever sent.
 const NO_SHARD: i32 = i32::MIN;
+/// Aggregates are written at least this often; well within the time for which readers do not rely on them.
+const FILL_SECS: u32 = 600;
 /// Under which name the directory remembers the shard it writes under.
 const SHARD_NOTE: &str = "shard";
 
@@ -130,9 +132,9 @@ impl PointStore for ClusteredPoints {
         })
     }
 
-    fn fill_slots(&self) -> u32 {
-        // Other readers see an aggregate when it is written, so it is written as soon as it is complete.
-        1
+    fn fill_slots(&self, stage: Stage) -> u32 {
+        // Other readers see an aggregate when it is written, so it is not kept from them for long.
+        (FILL_SECS / stage.step_secs).max(1)
     }
 
     fn begin(&self) -> Result<Box<dyn Cut + '_>, StoreError> {
