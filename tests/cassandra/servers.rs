@@ -241,3 +241,37 @@ fn biggraphite_and_we_read_each_other() {
         }
     }
 }
+
+#[test]
+fn what_one_deletes_is_gone_for_all() {
+    let Some(settings) = &*SCHEMA else { return };
+    let (top, time) = (fresh("deleted"), now());
+    let (one, two) = (setup(settings, "memory").start(), setup(settings, "memory").start());
+    one.store(&format!("{top}.a.x 1 {time}\n{top}.b.x 1 {time}\n"));
+    settle(&one);
+    let found = |server: &Server| {
+        let nodes = server.json(&format!("/metrics/find?format=json&query={top}.*.*"));
+        nodes.as_array().unwrap().len()
+    };
+    until("both metrics", || found(&two) == 2);
+    assert_eq!(two.points(&format!("{top}.a.x"), time - 10, time).len(), 1);
+
+    let (status, setup) = one.stop("TERM");
+    assert!(status.success());
+    let run = |arguments: &[&str]| {
+        let output = setup.run(arguments);
+        assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert_eq!(run(&["delete", "--dry-run", &format!("{top}.a.*")]), format!("{top}.a.x\n"));
+    run(&["delete", &format!("{top}.a.*")]);
+    until("the deletion", || found(&two) == 1);
+    // The same name again begins empty: its points went with it.
+    two.store(&format!("{top}.a.x 2 {}\n", time + 1));
+    assert_eq!(two.points(&format!("{top}.a.x"), time - 10, time + 1), [(2.0, time + 1)]);
+
+    assert!(!run(&["clean", "--dry-run", "--unwritten-for", "1d"]).contains(&top));
+    run(&["repair", "--dry-run"]);
+    let refused = Setup::new().run(&["clean"]);
+    assert_eq!(refused.status.code(), Some(2), "{}", String::from_utf8_lossy(&refused.stderr));
+}

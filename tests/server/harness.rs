@@ -66,6 +66,18 @@ impl Setup {
         command
     }
 
+    /// Another command on the same settings, which must end by itself.
+    pub(crate) fn run(&self, arguments: &[&str]) -> Output {
+        let mut command = plumbago();
+        command.current_dir(self.directory.path());
+        command.arg("--set").arg(format!("store.path={}", self.data.display()));
+        for setting in &self.settings {
+            command.arg("--set").arg(setting);
+        }
+        command.args(arguments);
+        run_to_end(command)
+    }
+
     /// Starts the server and waits until it is ready.
     pub(crate) fn start(self) -> Server {
         let mut child = self.command().stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
