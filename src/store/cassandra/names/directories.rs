@@ -15,7 +15,7 @@ const KNOWN: usize = 100_000;
 const ROUNDS: usize = 10;
 
 /// Directories that were there when last looked at. It only saves reads: a directory that another server removed since is
-/// noticed by [`Names::confirm`].
+/// noticed by [`Names::confirm_directories`].
 #[derive(Debug, Default)]
 pub(super) struct KnownDirectories {
     names: Mutex<HashSet<Box<str>>>,
