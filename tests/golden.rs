@@ -15,10 +15,9 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use jiff::tz::TimeZone;
-use parse::{Case, Options, Question, Series};
+use parse::{Case, Options, Question};
 use plumbago::render::functions::registry;
 use plumbago::render::time::parse_time;
-use serde_json::Value;
 
 /// The files whose cases call functions.
 const FUNCTION_FILES: [&str; 10] = [
@@ -71,30 +70,9 @@ fn ask_eval(options: &Options, answer: &[String]) -> Option<String> {
     match (parse::status(answer), reply.status) {
         (Some(_), 400..) => None,
         (Some(status), _) => compare::texts(&format!("status {status}"), &got),
-        (None, 200) => compare::series(&parse::series(answer), &rendered(&reply.body)),
+        (None, 200) => compare::series(&parse::series(answer), &compare::rendered(&reply.body)),
         (None, _) => compare::texts(&answer.join("\n             "), &got),
     }
-}
-
-/// The series of a body of `/render?format=json`.
-fn rendered(body: &str) -> Vec<Series> {
-    let value = compare::parse_json(body).unwrap_or_else(|e| panic!("{e}: {body}"));
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let number = |value: &Value| match value {
-        Value::String(infinite) => infinite.parse().expect("inf or -inf"),
-        other => other.as_f64().unwrap_or(f64::NAN),
-    };
-    let series = |one: &Value| Series {
-        name: text(&one["target"]),
-        tags: one["tags"].as_object().into_iter().flatten().map(|(k, v)| (k.clone(), text(v))).collect(),
-        points: one["datapoints"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .map(|point| (point[1].as_i64().unwrap_or(i64::MIN), number(&point[0])))
-            .collect(),
-    };
-    value.as_array().into_iter().flatten().map(series).collect()
 }
 
 fn ask_time(text: &str, options: &Options, answer: &[String]) -> Option<String> {

@@ -14,8 +14,10 @@ use super::reply::Wrapping;
 use super::{Api, reply};
 use crate::model::Cancel;
 use crate::render::context::Request;
+use crate::render::context::TimeRange;
 use crate::render::exec;
-use crate::render::output::{Line, csv, json, raw, thin};
+use crate::render::output::{Line, csv, dygraph, json, raw, record, rickshaw, thin};
+use crate::render::picture::{self, GraphType, Options};
 use crate::render::series::Series;
 use crate::render::source::Source;
 
@@ -25,6 +27,11 @@ enum Format {
     Json,
     Csv,
     Raw,
+    Dygraph,
+    Rickshaw,
+    Pickle,
+    Msgpack,
+    Picture(picture::Format),
 }
 
 /// What a render is asked for.
@@ -35,6 +42,8 @@ struct Ask {
     max_points: Option<usize>,
     skip_nulls: bool,
     wrapping: Wrapping,
+    /// What a picture looks like.
+    options: Option<Options>,
 }
 
 /// `GET|POST /render`
@@ -61,7 +70,13 @@ impl Ask {
             tz: clock.tz,
             ..Request::new(from, until, clock.now)
         };
+        GraphType::named(params.get("graphType")).map_err(Failure::Refused)?;
+        let options = match format {
+            Format::Picture(_) => Some(Options::read(&|name| params.get(name)).map_err(Failure::Refused)?),
+            _ => None,
+        };
         Ok(Self {
+            options,
             targets: params.all("target").into_iter().map(str::to_owned).collect(),
             request,
             format,
@@ -73,13 +88,20 @@ impl Ask {
 
     fn content_type(&self) -> &'static str {
         match self.format {
-            Format::Json => self.wrapping.content_type(),
+            Format::Json | Format::Dygraph | Format::Rickshaw => self.wrapping.content_type(),
             Format::Csv => "text/csv",
             Format::Raw => "text/plain",
+            Format::Pickle => "application/pickle",
+            Format::Msgpack => "application/x-msgpack",
+            Format::Picture(picture::Format::Png) => "image/png",
+            Format::Picture(picture::Format::Svg) => "image/svg+xml",
         }
     }
 
     fn answer(&self, source: &dyn Source, cancel: &Cancel) -> Result<Vec<u8>, Failure> {
+        if let (Format::Picture(format), Some(options)) = (self.format, &self.options) {
+            return self.picture(format, options, source, cancel);
+        }
         let series = exec::render(&self.targets, &self.request, source, cancel)?;
         let mut out = Vec::new();
         match self.format {
@@ -87,10 +109,45 @@ impl Ask {
                 self.write_json(&mut out, &series)?;
                 out = self.wrapping.apply(out);
             }
+            Format::Dygraph => {
+                dygraph::write(&mut out, &Line::all(&series));
+                out = self.wrapping.apply(out);
+            }
+            Format::Rickshaw => {
+                rickshaw::write(&mut out, &Line::all(&series));
+                out = self.wrapping.apply(out);
+            }
+            Format::Pickle => out = record::pickle(&series)?,
+            Format::Msgpack => out = record::msgpack(&series)?,
+            Format::Picture(_) => {}
             Format::Csv => csv::write(&mut out, &Line::all(&series), &self.request.tz),
             Format::Raw => raw::write(&mut out, &Line::all(&series)),
         }
         Ok(out)
+    }
+
+    /// A pie may have slices that are plain numbers: `name:12.5`.
+    fn picture(
+        &self,
+        format: picture::Format,
+        options: &Options,
+        source: &dyn Source,
+        cancel: &Cancel,
+    ) -> Result<Vec<u8>, Failure> {
+        let number = |target: &String| match options.graph_type {
+            GraphType::Pie => target.rsplit_once(':').and_then(|(_, size)| size.trim().parse::<f64>().ok()),
+            GraphType::Line => None,
+        };
+        let (plain, targets): (Vec<String>, Vec<String>) =
+            self.targets.iter().cloned().partition(|target| number(target).is_some());
+        let mut series: Vec<Series> = plain
+            .iter()
+            .filter_map(|target| Some((target.rsplit_once(':')?.0, number(target)?)))
+            .map(|(name, size)| Series::new(name, (0, 1, 1), vec![size], 0.0))
+            .collect();
+        series.extend(exec::render(&targets, &self.request, source, cancel)?);
+        let range = TimeRange { from: self.request.from, until: self.request.until };
+        Ok(picture::draw(&series, options, range, &self.request.tz, format)?)
     }
 
     /// Thinning comes first, then nulls are left out of what it gives.
@@ -109,17 +166,21 @@ fn format_of(params: &Params) -> Result<Format, Failure> {
         Some(name) => name,
         None if params.get("rawData").is_some() => "raw",
         None if params.get("pickle").is_some() => "pickle",
-        None => {
-            let text = "the format is missing; Graphite would draw a PNG, which this server does not do yet: \
-                        add format=json, format=csv or format=raw";
-            return Err(Failure::Refused(text.to_owned()));
-        }
+        None => "png",
     };
     match name {
         "json" => Ok(Format::Json),
         "csv" => Ok(Format::Csv),
         "raw" => Ok(Format::Raw),
-        _ => Err(Failure::Refused(format!("the format `{name}` is not available; use json, csv or raw"))),
+        "dygraph" => Ok(Format::Dygraph),
+        "rickshaw" => Ok(Format::Rickshaw),
+        "pickle" => Ok(Format::Pickle),
+        "msgpack" => Ok(Format::Msgpack),
+        "png" | "" => Ok(Format::Picture(picture::Format::Png)),
+        "svg" => Ok(Format::Picture(picture::Format::Svg)),
+        _ => Err(Failure::Refused(format!(
+            "the format `{name}` is not available; use json, csv, raw, dygraph, rickshaw, pickle, msgpack, png or svg"
+        ))),
     }
 }
 

@@ -6,6 +6,7 @@
 pub mod aggregate;
 pub mod consolidate;
 pub mod context;
+pub mod drawing;
 pub mod error;
 pub mod exec;
 pub mod expr;
@@ -15,6 +16,7 @@ pub mod interval;
 pub mod normalize;
 pub mod number;
 pub mod output;
+pub mod picture;
 mod plan;
 pub mod series;
 pub mod source;

@@ -1,5 +1,7 @@
 //! What two answers differ in, told so that a reader sees it.
 
+#![allow(dead_code, reason = "each test binary that includes this file uses its own part of it")]
+
 use std::fmt::Write as _;
 
 use serde_json::Value;
@@ -74,6 +76,27 @@ pub(crate) fn parse_json(text: &str) -> serde_json::Result<Value> {
     let text = text.replace("1e9999", "Infinity");
     let text = text.replace("-Infinity", "\"-inf\"").replace("Infinity", "\"inf\"");
     serde_json::from_str(&text)
+}
+
+/// The series of a body of `/render?format=json`.
+pub(crate) fn rendered(body: &str) -> Vec<Series> {
+    let value = parse_json(body).unwrap_or_else(|e| panic!("{e}: {body}"));
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let number = |value: &Value| match value {
+        Value::String(infinite) => infinite.parse().expect("inf or -inf"),
+        other => other.as_f64().unwrap_or(f64::NAN),
+    };
+    let series = |one: &Value| Series {
+        name: text(&one["target"]),
+        tags: one["tags"].as_object().into_iter().flatten().map(|(k, v)| (k.clone(), text(v))).collect(),
+        points: one["datapoints"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(|point| (point[1].as_i64().unwrap_or(i64::MIN), number(&point[0])))
+            .collect(),
+    };
+    value.as_array().into_iter().flatten().map(series).collect()
 }
 
 fn same_json(a: &Value, b: &Value) -> bool {

@@ -1,5 +1,7 @@
 //! Reads the `.test` language that `tests/golden/README.md` describes.
 
+#![allow(dead_code, reason = "each test binary that includes this file uses its own part of it")]
+
 use std::collections::BTreeMap;
 
 /// Request parameters, in order.

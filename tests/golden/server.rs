@@ -1,5 +1,7 @@
 //! The HTTP API over the data set, on a port of its own.
 
+#![allow(dead_code, reason = "each test binary that includes this file uses its own part of it")]
+
 use std::net::SocketAddr;
 use std::sync::{Arc, LazyLock};
 
@@ -52,7 +54,17 @@ impl Server {
 pub(crate) fn get(path: &str) -> Reply {
     // The goldens are written for people; what a URL cannot hold is encoded here.
     let plain = |byte: u8| byte.is_ascii_graphic() && !b"{}[]|\\\"<>^`".contains(&byte);
-    let url = format!("http://{}{}", SERVER.address, encode(path, plain));
+    fetch(&format!("http://{}{}", SERVER.address, encode(path, plain)))
+}
+
+/// The body of a path, whatever it is made of; the status must be 200.
+pub(crate) fn bytes(path: &str) -> Vec<u8> {
+    let url = format!("http://{}{path}", SERVER.address);
+    let mut reply = ureq::get(url).call().expect("an answer");
+    reply.body_mut().read_to_vec().expect("a body")
+}
+
+fn fetch(url: &str) -> Reply {
     let agent = ureq::Agent::config_builder().http_status_as_error(false).build().new_agent();
     let mut reply = agent.get(url).call().expect("an answer");
     let status = reply.status().as_u16();
@@ -61,11 +73,16 @@ pub(crate) fn get(path: &str) -> Reply {
     Reply { status, content_type, body: reply.body_mut().read_to_string().expect("text") }
 }
 
-/// Asks for a render as JSON.
+/// Asks us for a render as JSON.
 pub(crate) fn render(options: &parse::Options) -> Reply {
+    render_at(&SERVER.address.to_string(), options)
+}
+
+/// Asks any server for a render as JSON.
+pub(crate) fn render_at(address: &str, options: &parse::Options) -> Reply {
     let encode = |text: &str| encode(text, |byte| byte.is_ascii_alphanumeric());
     let query: String = options.iter().map(|(k, v)| format!("&{}={}", encode(k), encode(v))).collect();
-    get(&format!("/render?format=json{query}"))
+    fetch(&format!("http://{address}/render?format=json{query}"))
 }
 
 fn encode(text: &str, plain: impl Fn(u8) -> bool) -> String {

@@ -57,7 +57,7 @@ fn write_line(out: &mut Vec<u8>, line: &Line<'_>, skip_nulls: bool) {
     out.extend_from_slice(b"]}");
 }
 
-fn push_string(out: &mut Vec<u8>, text: &str) {
+pub(super) fn push_string(out: &mut Vec<u8>, text: &str) {
     // Writing a string into memory has nothing to fail on.
     let _ = serde_json::to_writer(&mut *out, text);
 }

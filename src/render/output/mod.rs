@@ -1,9 +1,12 @@
-//! What a render answers with: series written as JSON, CSV or Graphite's raw text.
+//! What a render answers with, if it is not a picture: series written as text or records.
 
 pub mod csv;
+pub mod dygraph;
 pub mod json;
 mod page;
 pub mod raw;
+pub mod record;
+pub mod rickshaw;
 pub mod thin;
 
 use std::borrow::Cow;

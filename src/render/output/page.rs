@@ -138,6 +138,18 @@ impl<'a> Page<'a> {
     }
 }
 
+/// Appends a single number; infinity is written as `infinity` says.
+pub(super) fn push_number(out: &mut Vec<u8>, value: f64, infinity: &[u8]) {
+    if value.is_infinite() {
+        out.extend_from_slice(if value < 0.0 { b"-" } else { b"" });
+        out.extend_from_slice(infinity);
+    } else if value.is_nan() {
+        out.extend_from_slice(b"null");
+    } else {
+        super::super::number::push_repr(out, value);
+    }
+}
+
 fn four_digits(number: usize) -> [u8; 4] {
     let ([a, b], [c, d]) = (PAIRS[number / 100 % 100], PAIRS[number % 100]);
     [a, b, c, d]

@@ -1,0 +1,108 @@
+//! docs/FUNCTIONS.md says what the function table and the goldens say. `UPDATE_DOCS=1 cargo test --test documents` writes it.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use plumbago::render::functions::{Default, Param, Row, registry};
+
+const HEAD: &str = "\
+# Render functions
+
+<!-- Generated from src/render/functions/registry.rs and tests/golden by `UPDATE_DOCS=1 cargo test --test documents`. -->
+
+Every function of graphite-web, with the same parameters. `name?` may be left out, `name = value` is what it is then, and
+`name…` may be given as often as you like. Each can be written as `f(series, 2)` or as `series|f(2)`, and parameters can be
+given by name. A running server tells the same at `/functions`.
+";
+
+const DIFFERENCES: &str = "\
+## Where we answer otherwise than graphite-web 1.1.10
+
+On purpose, each for the reason given. The tests check that these are really different, and that nothing else is.
+
+| asked | why the answer differs |
+|---|---|
+";
+
+#[test]
+fn the_list_of_functions_is_current() {
+    let path = root().join("docs/FUNCTIONS.md");
+    let text = format!("{HEAD}\n{}{DIFFERENCES}{}", functions(), differences());
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::write(&path, &text).expect("docs/FUNCTIONS.md can be written");
+    }
+    let written = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(written == text, "docs/FUNCTIONS.md is out of date: UPDATE_DOCS=1 cargo test --test documents");
+}
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn functions() -> String {
+    let mut groups: BTreeMap<&str, Vec<&Row>> = BTreeMap::new();
+    registry::registry().iter().for_each(|row| groups.entry(row.group).or_default().push(row));
+    let mut out = String::new();
+    for (group, rows) in groups {
+        let _ = write!(out, "## {group}\n\n| function | what it does |\n|---|---|\n");
+        for row in rows {
+            let _ = writeln!(out, "| `{}` | {} |", signature(row), cell(row.description));
+        }
+        out.push('\n');
+    }
+    out
+}
+
+fn signature(row: &Row) -> String {
+    let params: Vec<String> = row.params.iter().map(parameter).collect();
+    cell(&format!("{}({})", row.name, params.join(", ")))
+}
+
+fn parameter(param: &Param) -> String {
+    let many = if param.multiple { "…" } else { "" };
+    let text = match param.default {
+        Default::Nothing if param.required => String::new(),
+        Default::Nothing => "?".to_owned(),
+        Default::Int(n) => format!(" = {n}"),
+        Default::Float(x) => format!(" = {x}"),
+        Default::Text(text) => format!(" = \"{text}\""),
+        Default::Bool(value) => format!(" = {value}"),
+    };
+    format!("{}{many}{text}", param.name)
+}
+
+/// The questions marked `differs` and their reasons.
+fn differences() -> String {
+    let mut files: Vec<PathBuf> = std::fs::read_dir(root().join("tests/golden"))
+        .expect("the goldens are there")
+        .map(|entry| entry.expect("an entry").path())
+        .filter(|path| path.extension().is_some_and(|ending| ending == "test"))
+        .collect();
+    files.sort();
+    let mut out = String::new();
+    for file in files {
+        write_differences(&file, &mut out);
+    }
+    out
+}
+
+fn write_differences(file: &Path, out: &mut String) {
+    let text = std::fs::read_to_string(file).expect("a golden can be read");
+    let mut question = "";
+    for line in text.lines() {
+        match line.strip_prefix("  differs ") {
+            Some(reason) => {
+                let asked = question.split_once(' ').map_or(question, |(_, asked)| asked);
+                let _ = writeln!(out, "| `{}` | {} |", cell(asked), cell(reason));
+            }
+            None if !line.starts_with(' ') => question = line,
+            None => {}
+        }
+    }
+}
+
+/// A bar would end the cell.
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|")
+}
