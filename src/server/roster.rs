@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
@@ -24,6 +24,8 @@ use crate::store::clustered::Clustered;
 
 /// Metrics sent or taken in one go.
 const BATCH: usize = 2000;
+/// How long new metrics are sent before others' are looked at again.
+const SENDING: Duration = Duration::from_secs(5);
 /// Rows a lookup in the cluster may look at for each hit it may give.
 const ROWS_PER_HIT: usize = 10;
 /// Under which names the data directory remembers how far this has come.
@@ -44,6 +46,8 @@ pub(super) struct Roster {
     creation: Creation,
     /// Every metric with a smaller handle is in the cluster.
     sent: AtomicU32,
+    /// One at a time: what two send at once is created once, but counted twice.
+    sending: Mutex<()>,
     /// Handles at or above `sent` that came from the cluster.
     taken: Mutex<HashSet<u32>>,
     /// All metrics of the cluster were here once, and have been followed since.
@@ -76,6 +80,7 @@ impl Roster {
             default: Arc::new(config.rules.default_policy()),
             creation: Creation { per_second, ..Creation::default() },
             sent: AtomicU32::new(sent),
+            sending: Mutex::default(),
             taken: Mutex::default(),
             loaded: AtomicBool::new(cursor.is_some()),
             cursor: Mutex::new(cursor),
@@ -98,33 +103,43 @@ impl Roster {
         self.index != CassandraIndex::Memory || !self.loaded.load(Ordering::Acquire)
     }
 
-    /// Does what is due. Called every second or so.
-    pub(super) fn run(&self, engine: &Engine) {
+    /// Does what is due. Called every second or so, and at once again if it says that there is more.
+    pub(super) fn run(&self, engine: &Engine) -> bool {
         if !self.setbacks.is_over() {
-            return;
+            return false;
         }
         let done = self
             .load(engine)
             .and_then(|()| self.follow(engine))
-            .and_then(|()| self.send_new(engine))
             .and_then(|()| self.touch(engine))
-            .and_then(|()| self.touch_read(engine));
+            .and_then(|()| self.touch_read(engine))
+            .and_then(|()| self.send_new(engine, SENDING));
+        engine.telemetry.names_loaded.set(u64::from(self.loaded.load(Ordering::Acquire)));
         match done {
-            Ok(()) => self.setbacks.went_well("the names of the cluster are in reach again"),
-            Err(error) => self.setbacks.went_badly(&error),
+            Ok(more) => {
+                self.setbacks.went_well("the names of the cluster are in reach again");
+                more
+            }
+            Err(error) => {
+                self.setbacks.went_badly(&error);
+                false
+            }
         }
     }
 
-    /// Sends metrics the cluster does not have.
-    pub(super) fn send_new(&self, engine: &Engine) -> anyhow::Result<()> {
-        loop {
+    /// Sends metrics the cluster does not have. True if some are left after `limit`.
+    pub(super) fn send_new(&self, engine: &Engine, limit: Duration) -> anyhow::Result<bool> {
+        let _sending = self.sending.lock();
+        let began = Instant::now();
+        while began.elapsed() < limit {
             let from = self.sent.load(Ordering::Acquire);
             let (batch, until) = self.next_batch(engine, from);
             if until == from {
-                return Ok(());
+                return Ok(false);
             }
             let metrics: Vec<NewMetric> = batch.iter().map(|(_, metric)| metric.clone()).collect();
             let outcomes = self.names.create(&metrics, self.creation)?;
+            engine.telemetry.names_delivered.add(metrics.len() as u64);
             // The cluster's word counts: its readers look where its policy says.
             let other = batch.iter().zip(outcomes).filter_map(|((id, metric), outcome)| match outcome {
                 Outcome::Existed(policy) if policy != metric.policy => Some((*id, policy)),
@@ -135,6 +150,7 @@ impl Roster {
             self.taken.lock().retain(|&id| id >= until);
             self.sent.store(until, Ordering::Release);
         }
+        Ok(true)
     }
 
     fn next_batch(&self, engine: &Engine, from: u32) -> (Vec<(MetricId, NewMetric)>, u32) {
