@@ -8,6 +8,7 @@
 #[path = "../server/harness.rs"]
 mod harness;
 
+mod backup;
 mod connect;
 mod faults;
 mod lease;
