@@ -14,6 +14,7 @@ mod faults;
 mod lease;
 mod names;
 mod node;
+mod older;
 mod schema;
 mod secure;
 mod servers;
