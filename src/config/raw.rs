@@ -88,6 +88,7 @@ sections! {
         password: MaybeSecret = r#""""#, "The password. Better given by `password_file`, or by the environment.";
         password_file: MaybePath = r#""""#, "File that holds the password; a line end after it does not count.";
         index: IndexChoice = r#""memory""#, "How globs are looked up.";
+        reload_interval: Time<0> = r#""24h""#, "With `index = \"memory\"` all names are read again this often, to forget those that others removed from the tables, as BigGraphite's tools do; 0 means never.";
         flush_interval: Time<1> = r#""1m""#, "Points are sent to the cluster this often, or later while it is slow: longer means fewer, fuller writes. Other servers see them then; this one at once.";
         spool_bytes: Size<1> = r#""10GiB""#, "Points that wait for the cluster may take this much disk (about two bytes a point); then reading from senders pauses.";
         max_in_flight: Positive = "128", "Most batches on their way to the cluster at a time; fewer while it is slow.";

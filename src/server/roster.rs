@@ -13,7 +13,7 @@ use super::setbacks::Setbacks;
 use crate::config::{CassandraIndex, Config};
 use crate::index::FindLimits;
 use crate::model::glob::Glob;
-use crate::model::{Cancel, MetricId, Policy, Stage};
+use crate::model::{Cancel, MetricId, Policy, Span, Stage};
 use crate::store::StoreError;
 use crate::store::cassandra::names::{
     Change, Creation, Cursor, Hit, LookupError, LookupLimits, Names, NewMetric, Outcome,
@@ -31,9 +31,12 @@ const ROWS_PER_HIT: usize = 10;
 /// Under which names the data directory remembers how far this has come.
 const SENT_NOTE: &str = "names_sent";
 const CURSOR_NOTE: &str = "names_followed_ms";
+const LOADED_NOTE: &str = "names_loaded";
 const TOUCHED_NOTE: &str = "names_touched_hour";
 /// A metric that is written to is noted as such once in so many hours.
 const TOUCH_HOURS: u32 = 72;
+/// A metric with a younger point than this is being written to.
+const ALIVE_SECS: u32 = 3600;
 /// Metrics that are remembered as read between two looks.
 const MAX_READ: usize = 100_000;
 
@@ -52,6 +55,9 @@ pub(super) struct Roster {
     taken: Mutex<HashSet<u32>>,
     /// All metrics of the cluster were here once, and have been followed since.
     loaded: AtomicBool,
+    /// When all that had vanished was parted with, in seconds since 1970, and how often that is done.
+    reloaded: AtomicU32,
+    reload_interval: Option<Duration>,
     cursor: Mutex<Option<Cursor>>,
     /// Metrics that were read and whose turn it is to be noted as such.
     read: Mutex<HashSet<u32>>,
@@ -71,7 +77,7 @@ impl Roster {
             CassandraIndex::Memory | CassandraIndex::Sasi => Indexes::Sasi,
         };
         let note = |key| store.local.note(key).map(|text| text.and_then(|text| text.parse::<i64>().ok()));
-        let sent = note(SENT_NOTE)?.and_then(|sent| u32::try_from(sent).ok()).unwrap_or(0);
+        let number = |key| Ok::<_, StoreError>(note(key)?.and_then(|n| u32::try_from(n).ok()).unwrap_or(0));
         let cursor = note(CURSOR_NOTE)?.map(Cursor::since).filter(|cursor| !cursor.is_outdated());
         let per_second = u32::try_from(config.ingest.max_creates_per_second).ok().filter(|&rate| rate > 0);
         Ok(Self {
@@ -79,10 +85,12 @@ impl Roster {
             index: config.cassandra.index,
             default: Arc::new(config.rules.default_policy()),
             creation: Creation { per_second, ..Creation::default() },
-            sent: AtomicU32::new(sent),
+            sent: AtomicU32::new(number(SENT_NOTE)?),
             sending: Mutex::default(),
             taken: Mutex::default(),
             loaded: AtomicBool::new(cursor.is_some()),
+            reloaded: AtomicU32::new(number(LOADED_NOTE)?),
+            reload_interval: Some(config.cassandra.reload_interval).filter(|interval| !interval.is_zero()),
             cursor: Mutex::new(cursor),
             read: Mutex::default(),
             told: Mutex::default(),
@@ -96,6 +104,11 @@ impl Roster {
     /// What keeps names from being sent or followed, if something does.
     pub(super) fn trouble(&self) -> Option<String> {
         self.setbacks.last()
+    }
+
+    /// Has this server metrics that the cluster may not know yet?
+    pub(super) fn has_unsent(&self, engine: &Engine) -> bool {
+        self.sent.load(Ordering::Acquire) < engine.points.id_bound()
     }
 
     /// Must globs be looked up in the cluster?
@@ -170,15 +183,25 @@ impl Roster {
         (batch, until)
     }
 
-    /// Loads all metrics of the cluster, unless that was done.
+    /// Loads all metrics of the cluster, if that was not done yet or is due again.
     fn load(&self, engine: &Engine) -> anyhow::Result<()> {
-        if self.index != CassandraIndex::Memory || self.loaded.load(Ordering::Acquire) {
+        let again = self.loaded.load(Ordering::Acquire);
+        if self.index != CassandraIndex::Memory || (again && !self.is_reload_due()) {
             return Ok(());
         }
         let (began, cursor) = (Instant::now(), Cursor::now());
+        // What is sent from now on may be missed by the reading.
+        let sent = self.sent.load(Ordering::Acquire);
+        let mut seen = vec![false; sent as usize];
         let mut batch = Vec::with_capacity(BATCH);
         let mut failed = None;
         let loaded = self.names.load(&self.default, &mut |_| {}, &mut |listed| {
+            if let Some(id) = engine.index.read().lookup(listed.name.as_bytes()) {
+                if let Some(seen) = seen.get_mut(id.0 as usize) {
+                    *seen = true;
+                }
+                return;
+            }
             batch.push((listed.name, listed.policy));
             if batch.len() == BATCH && failed.is_none() {
                 failed = self.take(engine, &std::mem::take(&mut batch)).err();
@@ -188,14 +211,69 @@ impl Roster {
             return Err(error);
         }
         self.take(engine, &batch)?;
-        self.remember(&cursor)?;
-        *self.cursor.lock() = Some(cursor);
-        self.loaded.store(true, Ordering::Release);
+        if self.reload_interval.is_some() && self.nothing_waits() {
+            let unseen = (0..sent).zip(seen).filter(|(_, seen)| !seen).map(|(id, _)| MetricId(id));
+            self.part_with(engine, &unseen.collect::<Vec<_>>())?;
+            self.store.local.set_note(LOADED_NOTE, &now().to_string())?;
+            self.reloaded.store(now(), Ordering::Release);
+        }
+        if !again {
+            self.remember(&cursor)?;
+            *self.cursor.lock() = Some(cursor);
+            self.loaded.store(true, Ordering::Release);
+        }
         tracing::info!(
             metrics = loaded.metrics,
             seconds = began.elapsed().as_secs_f64(),
             "names loaded from the cluster"
         );
+        Ok(())
+    }
+
+    fn is_reload_due(&self) -> bool {
+        let age = now().saturating_sub(self.reloaded.load(Ordering::Acquire));
+        let is_due = |interval| Duration::from_secs(u64::from(age)) >= interval;
+        self.reload_interval.is_some_and(is_due) && self.nothing_waits()
+    }
+
+    /// Points that wait for the cluster would go with a metric that is forgotten.
+    fn nothing_waits(&self) -> bool {
+        self.store.outbox.parcels().is_empty()
+    }
+
+    /// Forgets those of these metrics that are not in the cluster any more, except for those that this server writes to:
+    /// they are made there again, since only an accident or an older backup can have taken them away.
+    fn part_with(&self, engine: &Engine, unseen: &[MetricId]) -> anyhow::Result<()> {
+        let (mut forgotten, mut made) = (0, 0);
+        let alive_since = now().saturating_sub(ALIVE_SECS);
+        for ids in unseen.chunks(BATCH) {
+            let named: Vec<(MetricId, String)> = {
+                let index = engine.index.read();
+                ids.iter().filter_map(|&id| Some((id, index.name(id)?.to_owned()))).collect()
+            };
+            let gone =
+                self.names.missing(named.iter().map(|(_, name)| name.clone()).collect(), &self.default)?;
+            let gone: Vec<(MetricId, String)> =
+                named.into_iter().filter(|(_, name)| gone.contains(name)).collect();
+            let spans = engine.points.spans(&gone.iter().map(|(id, _)| *id).collect::<Vec<_>>());
+            let (mut dead, mut alive) = (Vec::new(), Vec::new());
+            for ((id, name), span) in gone.into_iter().zip(spans) {
+                if span != Span::EMPTY && span.last >= alive_since {
+                    let policy = engine.points.state(id).and_then(|(id, _)| engine.points.policies().get(id));
+                    alive.extend(policy.map(|policy| NewMetric { name, policy }));
+                } else {
+                    dead.push(id);
+                }
+            }
+            self.names.create(&alive, self.creation)?;
+            if !dead.is_empty() {
+                engine.forget(&dead)?;
+            }
+            (forgotten, made) = (forgotten + dead.len(), made + alive.len());
+        }
+        if forgotten + made > 0 {
+            tracing::warn!(forgotten, made_again = made, "metrics had vanished from the cluster");
+        }
         Ok(())
     }
 
@@ -307,6 +385,7 @@ impl Roster {
         max_hits: usize,
         cancel: &Cancel,
     ) -> Result<Vec<(MetricId, String)>, LookupError> {
+        let sent = self.sent.load(Ordering::Acquire);
         let names = self.names.find_leaves(glob, limits(max_hits), cancel)?;
         let unknown: Vec<NewMetric> = {
             let index = engine.index.read();
@@ -330,8 +409,9 @@ impl Roster {
             let known = |name: String| Some((index.lookup(name.as_bytes())?, name));
             names.into_iter().filter_map(known).collect()
         };
-        // What was created here a moment ago is not there yet.
-        found.extend(engine.index.find_leaves(glob, FindLimits { max_hits }, cancel).unwrap_or_default());
+        // What was created here a moment ago is not there yet. Of all others the cluster knows better whether they are.
+        let here = engine.index.find_leaves(glob, FindLimits { max_hits }, cancel).unwrap_or_default();
+        found.extend(here.into_iter().filter(|(id, _)| id.0 >= sent));
         found.sort_by(|(_, a), (_, b)| a.cmp(b));
         found.dedup();
         Ok(found)
