@@ -59,7 +59,7 @@ impl Suite {
         let ours = self.server("bench_plumbago", "memory");
         ours.apply_schema()?;
         let stamps = self.on(&ours, |server| {
-            names::create(server, METRICS, report)?;
+            names::create(server, METRICS)?;
             ingest::sustained(server, self.tenth(1440), report)
         })?;
         self.on(&ours, |server| ingest::found(server, &stamps, "Plumbago", report))?;
@@ -89,7 +89,7 @@ impl Suite {
     /// A million names: creating them, and loading them into a server that starts.
     fn million(&self, kind: &OnCassandra, report: &mut Report) -> Result<()> {
         let metrics = self.tenth(1_000_000);
-        self.on(kind, |server| names::create(server, metrics, report))?;
+        self.on(kind, |server| names::created(server, metrics, report))?;
         self.on(kind, |server| names::load(server, metrics, report))
     }
 
