@@ -3,8 +3,10 @@
 mod backend;
 mod background;
 mod cluster;
+mod copy;
 mod delivery;
 mod engine;
+mod listing;
 mod roster;
 mod run;
 mod setbacks;
@@ -12,6 +14,7 @@ mod source;
 mod storage;
 
 pub use cluster::cluster_settings;
+pub use copy::CopyError;
 pub use engine::{Engine, now};
 pub use run::run;
 

@@ -3,12 +3,13 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::time::Instant;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
 use super::engine::{Engine, now};
+use super::listing::Listing;
 use super::setbacks::Setbacks;
 use crate::config::{CassandraIndex, Config};
 use crate::index::FindLimits;
@@ -30,6 +31,7 @@ const ROWS_PER_HIT: usize = 10;
 const SENT_NOTE: &str = "names_sent";
 const CURSOR_NOTE: &str = "names_followed_ms";
 const TOUCHED_NOTE: &str = "names_touched_hour";
+const LOADED_NOTE: &str = "names_loaded_ms";
 /// A metric that is written to is noted as such once in so many hours.
 const TOUCH_HOURS: u32 = 72;
 /// Metrics that are remembered as read between two looks.
@@ -48,6 +50,10 @@ pub(super) struct Roster {
     taken: Mutex<HashSet<u32>>,
     /// All metrics of the cluster were here once, and have been followed since.
     loaded: AtomicBool,
+    /// When they were last read, in milliseconds since 1970.
+    loaded_ms: AtomicI64,
+    reload_interval: Duration,
+    hide_expired: bool,
     cursor: Mutex<Option<Cursor>>,
     /// Metrics that were read and whose turn it is to be noted as such.
     read: Mutex<HashSet<u32>>,
@@ -69,6 +75,11 @@ impl Roster {
         let note = |key| store.local.note(key).map(|text| text.and_then(|text| text.parse::<i64>().ok()));
         let sent = note(SENT_NOTE)?.and_then(|sent| u32::try_from(sent).ok()).unwrap_or(0);
         let cursor = note(CURSOR_NOTE)?.map(Cursor::since).filter(|cursor| !cursor.is_outdated());
+        if config.cassandra.index != CassandraIndex::Memory {
+            // Only deletions are followed: the names that are here are not all, should the index be in memory again.
+            store.local.set_note(LOADED_NOTE, "0")?;
+        }
+        let loaded_ms = note(LOADED_NOTE)?.unwrap_or(0);
         let per_second = u32::try_from(config.ingest.max_creates_per_second).ok().filter(|&rate| rate > 0);
         Ok(Self {
             names: Names::new(cluster, indexes),
@@ -77,7 +88,10 @@ impl Roster {
             creation: Creation { per_second, ..Creation::default() },
             sent: AtomicU32::new(sent),
             taken: Mutex::default(),
-            loaded: AtomicBool::new(cursor.is_some()),
+            loaded: AtomicBool::new(cursor.is_some() && loaded_ms > 0),
+            loaded_ms: AtomicI64::new(loaded_ms),
+            reload_interval: config.cassandra.reload_interval,
+            hide_expired: config.cassandra.hide_expired,
             cursor: Mutex::new(cursor),
             read: Mutex::default(),
             told: Mutex::default(),
@@ -154,15 +168,21 @@ impl Roster {
         (batch, until)
     }
 
-    /// Loads all metrics of the cluster, unless that was done.
+    /// Loads all metrics of the cluster, unless that was done lately.
     fn load(&self, engine: &Engine) -> anyhow::Result<()> {
-        if self.index != CassandraIndex::Memory || self.loaded.load(Ordering::Acquire) {
+        if self.index != CassandraIndex::Memory || !self.is_load_due() {
             return Ok(());
         }
-        let (began, cursor) = (Instant::now(), Cursor::now());
+        let (began, cursor, began_ms) = (Instant::now(), Cursor::now(), i64::from(now()) * 1000);
+        let mut listing = Listing::new(engine, self.sent.load(Ordering::Acquire));
         let mut batch = Vec::with_capacity(BATCH);
         let mut failed = None;
         let loaded = self.names.load(&self.default, &mut |_| {}, &mut |listed| {
+            let is_hidden = self.hide_expired && listed.is_expired();
+            listing.see(&listed, is_hidden);
+            if is_hidden {
+                return;
+            }
             batch.push((listed.name, listed.policy));
             if batch.len() == BATCH && failed.is_none() {
                 failed = self.take(engine, &std::mem::take(&mut batch)).err();
@@ -172,22 +192,37 @@ impl Roster {
             return Err(error);
         }
         self.take(engine, &batch)?;
-        self.remember(&cursor)?;
-        *self.cursor.lock() = Some(cursor);
+        let (hidden, gone) = (listing.hide()?, listing.forget_gone(&self.names, &self.default)?);
+        let mut held = self.cursor.lock();
+        // One that was followed before goes on where it was.
+        self.remember(held.get_or_insert(cursor))?;
+        drop(held);
+        self.store.local.set_note(LOADED_NOTE, &began_ms.to_string())?;
+        self.loaded_ms.store(began_ms, Ordering::Release);
         self.loaded.store(true, Ordering::Release);
         tracing::info!(
             metrics = loaded.metrics,
+            hidden,
+            gone,
             seconds = began.elapsed().as_secs_f64(),
             "names loaded from the cluster"
         );
         Ok(())
     }
 
-    /// Takes over what other servers created and deleted.
+    fn is_load_due(&self) -> bool {
+        let age_ms = i64::from(now()) * 1000 - self.loaded_ms.load(Ordering::Acquire);
+        let interval_ms = i64::try_from(self.reload_interval.as_millis()).unwrap_or(i64::MAX);
+        !self.loaded.load(Ordering::Acquire) || age_ms >= interval_ms
+    }
+
+    /// Takes over what other servers created and deleted. Where globs are looked up in the cluster only deletions matter:
+    /// a name that was once met here would still be found.
     fn follow(&self, engine: &Engine) -> anyhow::Result<()> {
         let mut held = self.cursor.lock();
-        let Some(cursor) = held.as_mut() else { return Ok(()) };
-        let known = |name: &str| engine.index.read().lookup(name.as_bytes()).is_some();
+        let cursor = held.get_or_insert_with(Cursor::now);
+        let takes_all = self.index == CassandraIndex::Memory;
+        let known = |name: &str| !takes_all || engine.index.read().lookup(name.as_bytes()).is_some();
         let before = cursor.until_ms();
         let changes = self.names.changes(cursor, &self.default, &known)?;
         let (mut created, mut deleted) = (Vec::new(), Vec::new());
@@ -292,19 +327,19 @@ impl Roster {
         cancel: &Cancel,
     ) -> Result<Vec<(MetricId, String)>, LookupError> {
         let names = self.names.find_leaves(glob, limits(max_hits), cancel)?;
-        let unknown: Vec<NewMetric> = {
+        let unknown: Vec<String> = {
             let index = engine.index.read();
-            let missing = names.iter().filter(|name| index.lookup(name.as_bytes()).is_none());
-            missing.map(|name| NewMetric { name: name.clone(), policy: Arc::clone(&self.default) }).collect()
+            names.iter().filter(|name| index.lookup(name.as_bytes()).is_none()).cloned().collect()
         };
         if !unknown.is_empty() {
-            // They are there already, so this only asks for their policies.
-            let outcomes = self.names.create(&unknown, Creation::default())?;
-            let policies = outcomes.into_iter().map(|outcome| match outcome {
-                Outcome::Existed(policy) => policy,
-                Outcome::Created => Arc::clone(&self.default),
-            });
-            let metrics: Vec<_> = unknown.into_iter().map(|metric| metric.name).zip(policies).collect();
+            let mut records = self.names.records(&unknown, &self.default)?;
+            let policy = |name: &String| records.remove(name).map(|record| record.policy);
+            let policies: Vec<_> = unknown
+                .iter()
+                .map(policy)
+                .map(|found| found.unwrap_or_else(|| Arc::clone(&self.default)))
+                .collect();
+            let metrics: Vec<_> = unknown.into_iter().zip(policies).collect();
             if let Err(error) = self.take(engine, &metrics) {
                 tracing::warn!(%error, "metrics of the cluster were not taken over");
             }

@@ -13,6 +13,7 @@ mod faults;
 mod lease;
 mod names;
 mod node;
+mod operate;
 mod schema;
 mod secure;
 mod servers;
