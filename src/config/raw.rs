@@ -89,7 +89,7 @@ sections! {
         password_file: MaybePath = r#""""#, "File that holds the password; a line end after it does not count.";
         index: IndexChoice = r#""memory""#, "How globs are looked up.";
         hide_expired: Switch = "true", "With the index in memory: metrics that were not written to for longer than they are kept are not found any more. They come back with their next point.";
-        reload_interval: Time<1> = r#""1d""#, "With the index in memory: all names are read again this often, to notice what expired and what BigGraphite deleted.";
+        reload_interval: Time<0> = r#""24h""#, "With `index = \"memory\"` all names are read again this often, to forget those that expired, and those that others removed from the tables, as BigGraphite's tools do; 0 means never.";
         flush_interval: Time<1> = r#""1m""#, "Points are sent to the cluster this often, or later while it is slow: longer means fewer, fuller writes. Other servers see them then; this one at once.";
         spool_bytes: Size<1> = r#""10GiB""#, "Points that wait for the cluster may take this much disk (about two bytes a point); then reading from senders pauses.";
         max_in_flight: Positive = "128", "Most batches on their way to the cluster at a time; fewer while it is slow.";

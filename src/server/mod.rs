@@ -6,7 +6,6 @@ mod cluster;
 mod copy;
 mod delivery;
 mod engine;
-mod listing;
 mod roster;
 mod run;
 mod setbacks;

@@ -138,7 +138,7 @@ impl Lease {
                 self.table
             );
             let values = (&self.owner, self.replica, self.writer, &self.owner);
-            cluster.run_once(Purpose::Metadata, &text, values).await.map(drop)
+            cluster.run_once(Purpose::Naming, &text, values).await.map(drop)
         })?)
     }
 
@@ -186,7 +186,7 @@ impl Lease {
         );
         let now = CqlTimestamp(now_ms());
         let values = (&self.owner, now, self.replica, writer, &outcome.owner, outcome.seen.map(CqlTimestamp));
-        let taken_over = Outcome::of(cluster.run_once(Purpose::Metadata, &text, values).await?)?;
+        let taken_over = Outcome::of(cluster.run_once(Purpose::Naming, &text, values).await?)?;
         if !taken_over.applied {
             return Err(self.taken(writer, &taken_over));
         }
@@ -201,7 +201,7 @@ impl Lease {
             self.table
         );
         let values = (self.replica, writer, &self.owner, CqlTimestamp(now_ms()));
-        let outcome = Outcome::of(cluster.run_once(Purpose::Metadata, &insert, values).await?)?;
+        let outcome = Outcome::of(cluster.run_once(Purpose::Naming, &insert, values).await?)?;
         if outcome.applied || outcome.owner.as_ref() != Some(&self.owner) {
             return Ok(outcome);
         }
@@ -210,7 +210,7 @@ impl Lease {
             self.table
         );
         let values = (&self.owner, CqlTimestamp(now_ms()), self.replica, writer, &self.owner);
-        Outcome::of(cluster.run_once(Purpose::Metadata, &update, values).await?)
+        Outcome::of(cluster.run_once(Purpose::Naming, &update, values).await?)
     }
 
     async fn used(&self, cluster: &Cluster) -> Result<HashSet<i16>, ClusterError> {

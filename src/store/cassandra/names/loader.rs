@@ -77,6 +77,21 @@ impl Names {
         Ok(loaded)
     }
 
+    /// Those of these metrics that have no row, or nothing but what a late touch leaves of a deleted one.
+    pub fn missing(
+        &self,
+        mut wanted: Vec<String>,
+        default: &Arc<Policy>,
+    ) -> Result<HashSet<String>, ClusterError> {
+        self.block_on(async {
+            let there = self.present(Table::Metrics, &wanted).await?;
+            wanted.retain(|name| !there.contains(name));
+            let there = self.policies(&wanted, default).await?;
+            wanted.retain(|name| !there.contains_key(name));
+            Ok(wanted.into_iter().collect())
+        })
+    }
+
     /// `metrics` first: of a metric that is created in between the metadata is seen, and that is enough.
     async fn load_piece(&self, piece: Piece, mut configs: Configs) -> Result<Vec<Listed>, ClusterError> {
         // Of a partition only its key is needed, which spares the nodes reading the components.

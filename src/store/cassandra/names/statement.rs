@@ -157,7 +157,7 @@ fn inserts(keyspace: &str, table: Table) -> Vec<String> {
 impl Names {
     /// Runs a statement about names that gives no rows, or none of interest.
     pub(super) async fn write(&self, text: &str, values: impl SerializeRow) -> Result<(), ClusterError> {
-        let statement = self.shared.cluster.prepare(Purpose::Metadata, text).await?;
+        let statement = self.shared.cluster.prepare(Purpose::Naming, text).await?;
         let session = self.shared.cluster.session().await?;
         session
             .execute_unpaged(&statement, values)

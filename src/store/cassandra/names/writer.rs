@@ -171,10 +171,10 @@ impl Names {
         kind: &'static str,
     ) -> Result<(), ClusterError> {
         let cluster = &self.shared.cluster;
-        let statement = cluster.prepare(Purpose::Metadata, &self.statements().insert_feed).await?;
+        let statement = cluster.prepare(Purpose::Naming, &self.statements().insert_feed).await?;
         let mut batch = Batch::new(BatchType::Unlogged);
         batch.set_is_idempotent(true);
-        batch.set_execution_profile_handle(Some(cluster.profile(Purpose::Metadata)));
+        batch.set_execution_profile_handle(Some(cluster.profile(Purpose::Naming)));
         let mut values = Vec::with_capacity(entries.len());
         for (at, name) in entries {
             batch.append_statement((*statement).clone());
