@@ -200,7 +200,7 @@ impl Engine {
     }
 
     /// Points that are not where they belong yet: in the blocks, or in the cluster.
-    pub(super) fn spooled(&self) -> u64 {
+    pub fn spooled(&self) -> u64 {
         self.points.held() as u64 + self.store.delivery().map_or(0, Delivery::waiting_points)
     }
 

@@ -31,6 +31,7 @@ const ROWS_PER_HIT: usize = 10;
 /// Under which names the data directory remembers how far this has come.
 const SENT_NOTE: &str = "names_sent";
 const CURSOR_NOTE: &str = "names_followed_ms";
+const DELETIONS_NOTE: &str = "names_deletions_ms";
 const LOADED_NOTE: &str = "names_loaded";
 const TOUCHED_NOTE: &str = "names_touched_hour";
 /// A metric that is written to is noted as such once in so many hours.
@@ -58,6 +59,7 @@ pub(super) struct Roster {
     /// When all that had vanished was parted with, in seconds since 1970, and how often that is done.
     reloaded: AtomicU32,
     reload_interval: Option<Duration>,
+    hide_expired: bool,
     cursor: Mutex<Option<Cursor>>,
     /// Metrics that were read and whose turn it is to be noted as such.
     read: Mutex<HashSet<u32>>,
@@ -78,7 +80,9 @@ impl Roster {
         };
         let note = |key| store.local.note(key).map(|text| text.and_then(|text| text.parse::<i64>().ok()));
         let number = |key| Ok::<_, StoreError>(note(key)?.and_then(|n| u32::try_from(n).ok()).unwrap_or(0));
-        let cursor = note(CURSOR_NOTE)?.map(Cursor::since).filter(|cursor| !cursor.is_outdated());
+        let cursor = note(cursor_note(config.cassandra.index))?
+            .map(Cursor::since)
+            .filter(|cursor| !cursor.is_outdated());
         let per_second = u32::try_from(config.ingest.max_creates_per_second).ok().filter(|&rate| rate > 0);
         Ok(Self {
             names: Names::new(cluster, indexes),
@@ -91,6 +95,7 @@ impl Roster {
             loaded: AtomicBool::new(cursor.is_some()),
             reloaded: AtomicU32::new(number(LOADED_NOTE)?),
             reload_interval: Some(config.cassandra.reload_interval).filter(|interval| !interval.is_zero()),
+            hide_expired: config.cassandra.hide_expired,
             cursor: Mutex::new(cursor),
             read: Mutex::default(),
             told: Mutex::default(),
@@ -194,12 +199,17 @@ impl Roster {
         let sent = self.sent.load(Ordering::Acquire);
         let mut seen = vec![false; sent as usize];
         let mut batch = Vec::with_capacity(BATCH);
-        let mut failed = None;
+        let (mut expired, mut failed) = (Vec::new(), None);
         let loaded = self.names.load(&self.default, &mut |_| {}, &mut |listed| {
+            let is_hidden = self.hide_expired && listed.is_expired();
             if let Some(id) = engine.index.read().lookup(listed.name.as_bytes()) {
                 if let Some(seen) = seen.get_mut(id.0 as usize) {
                     *seen = true;
                 }
+                expired.extend(is_hidden.then_some(id));
+                return;
+            }
+            if is_hidden {
                 return;
             }
             batch.push((listed.name, listed.policy));
@@ -211,6 +221,7 @@ impl Roster {
             return Err(error);
         }
         self.take(engine, &batch)?;
+        let hidden = self.hide(engine, &expired)?;
         if self.reload_interval.is_some() && self.nothing_waits() {
             let unseen = (0..sent).zip(seen).filter(|(_, seen)| !seen).map(|(id, _)| MetricId(id));
             self.part_with(engine, &unseen.collect::<Vec<_>>())?;
@@ -224,6 +235,7 @@ impl Roster {
         }
         tracing::info!(
             metrics = loaded.metrics,
+            hidden,
             seconds = began.elapsed().as_secs_f64(),
             "names loaded from the cluster"
         );
@@ -277,11 +289,28 @@ impl Roster {
         Ok(())
     }
 
-    /// Takes over what other servers created and deleted.
+    /// Forgets expired metrics, but for those that were written to here meanwhile. Gives their number.
+    fn hide(&self, engine: &Engine, expired: &[MetricId]) -> anyhow::Result<usize> {
+        let spans = engine.points.spans(expired);
+        let is_over = |(&id, span): (&MetricId, Span)| {
+            let policy = engine.points.policies().get(engine.points.state(id)?.0)?;
+            let kept_until = u64::from(span.last) + policy.retention.span_secs();
+            (kept_until < u64::from(now())).then_some(id)
+        };
+        let over: Vec<MetricId> = expired.iter().zip(spans).filter_map(is_over).collect();
+        if !over.is_empty() {
+            engine.forget(&over)?;
+        }
+        Ok(over.len())
+    }
+
+    /// Takes over what other servers created and deleted. Where globs are looked up in the cluster only deletions matter:
+    /// a name that was once met here would still be found.
     fn follow(&self, engine: &Engine) -> anyhow::Result<()> {
         let mut held = self.cursor.lock();
-        let Some(cursor) = held.as_mut() else { return Ok(()) };
-        let known = |name: &str| engine.index.read().lookup(name.as_bytes()).is_some();
+        let cursor = held.get_or_insert_with(Cursor::now);
+        let takes_all = self.index == CassandraIndex::Memory;
+        let known = |name: &str| !takes_all || engine.index.read().lookup(name.as_bytes()).is_some();
         let before = cursor.until_ms();
         let changes = self.names.changes(cursor, &self.default, &known)?;
         let (mut created, mut deleted) = (Vec::new(), Vec::new());
@@ -357,7 +386,7 @@ impl Roster {
     }
 
     fn remember(&self, cursor: &Cursor) -> Result<(), StoreError> {
-        self.store.local.set_note(CURSOR_NOTE, &cursor.until_ms().to_string())
+        self.store.local.set_note(cursor_note(self.index), &cursor.until_ms().to_string())
     }
 
     /// Takes metrics of the cluster that are not known here.
@@ -387,19 +416,19 @@ impl Roster {
     ) -> Result<Vec<(MetricId, String)>, LookupError> {
         let sent = self.sent.load(Ordering::Acquire);
         let names = self.names.find_leaves(glob, limits(max_hits), cancel)?;
-        let unknown: Vec<NewMetric> = {
+        let unknown: Vec<String> = {
             let index = engine.index.read();
-            let missing = names.iter().filter(|name| index.lookup(name.as_bytes()).is_none());
-            missing.map(|name| NewMetric { name: name.clone(), policy: Arc::clone(&self.default) }).collect()
+            names.iter().filter(|name| index.lookup(name.as_bytes()).is_none()).cloned().collect()
         };
         if !unknown.is_empty() {
-            // They are there already, so this only asks for their policies.
-            let outcomes = self.names.create(&unknown, Creation::default())?;
-            let policies = outcomes.into_iter().map(|outcome| match outcome {
-                Outcome::Existed(policy) => policy,
-                Outcome::Created => Arc::clone(&self.default),
-            });
-            let metrics: Vec<_> = unknown.into_iter().map(|metric| metric.name).zip(policies).collect();
+            let mut records = self.names.records(&unknown, &self.default)?;
+            let policy = |name: &String| records.remove(name).map(|record| record.policy);
+            let policies: Vec<_> = unknown
+                .iter()
+                .map(policy)
+                .map(|found| found.unwrap_or_else(|| Arc::clone(&self.default)))
+                .collect();
+            let metrics: Vec<_> = unknown.into_iter().zip(policies).collect();
             if let Err(error) = self.take(engine, &metrics) {
                 tracing::warn!(%error, "metrics of the cluster were not taken over");
             }
@@ -430,6 +459,11 @@ impl Roster {
         self.names.delete(metrics, self.creation.in_flight)?;
         Ok(())
     }
+}
+
+/// Whoever follows deletions only must not look like one that has all names, should the index be in memory again.
+fn cursor_note(index: CassandraIndex) -> &'static str {
+    if index == CassandraIndex::Memory { CURSOR_NOTE } else { DELETIONS_NOTE }
 }
 
 fn limits(max_hits: usize) -> LookupLimits {

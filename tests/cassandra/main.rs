@@ -15,6 +15,7 @@ mod lease;
 mod names;
 mod node;
 mod older;
+mod operate;
 mod schema;
 mod secure;
 mod servers;
