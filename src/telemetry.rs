@@ -66,6 +66,8 @@ telemetry! {
     partitions_expired: "counter" "plumbago_partitions_expired_total" "Partitions dropped because their retention passed.",
     points_delivered: "counter" "plumbago_points_delivered_total" "Points that arrived in the cluster.",
     rows_delivered: "counter" "plumbago_rows_delivered_total" "Rows that arrived in the cluster, those of aggregated stages included.",
+    names_delivered: "counter" "plumbago_names_delivered_total" "Metrics whose names arrived in the cluster.",
+    names_loaded: "gauge" "plumbago_names_loaded" "1 when all names of the cluster are known here.",
     cluster_trouble: "gauge" "plumbago_cluster_trouble" "1 while points do not arrive in the cluster; the log says why.",
     requests: "counter" "plumbago_http_requests_total" "HTTP requests.",
     request_errors: "counter" "plumbago_http_errors_total" "HTTP requests answered with an error status.",

@@ -4,6 +4,7 @@
 //! prints one table. Peers whose binaries the environment names get the same load in the same run.
 
 mod client;
+mod cluster;
 mod phases;
 mod process;
 mod report;
@@ -13,7 +14,7 @@ mod workload;
 
 use std::io::Read as _;
 use std::net::{SocketAddr, TcpListener};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
 use clap::{Parser, Subcommand};
@@ -40,6 +41,8 @@ struct Arguments {
 enum Action {
     /// Start each server, measure everything, print the table
     Run(Suite),
+    /// Start a Cassandra node, measure Plumbago and BigGraphite on it, print the table
+    Cluster(cluster::Suite),
     /// Send to a server that runs already
     Send {
         /// Carbon plaintext address
@@ -83,6 +86,7 @@ fn main() -> Result<()> {
         // `cargo test --benches` and `cargo bench` without arguments: show that the generator works.
         None | Some(Action::Sink) => sink(),
         Some(Action::Run(suite)) => suite.run(),
+        Some(Action::Cluster(suite)) => suite.run(),
         Some(Action::Send { target, connections, metrics, rounds }) => {
             let sent = Load::servers(metrics, connections).send(target, &minutes_until_now(rounds))?;
             println!("{}", speed(&sent));
@@ -103,12 +107,7 @@ impl Suite {
                 failed.push(kind.label());
             }
         }
-        let (machine, date) = (machine(), date());
-        println!("{machine}, {date}{}\n\n{}", if self.quick { ", quick" } else { "" }, report.table());
-        println!("{} bars missed", report.missed());
-        if let Some(path) = &self.json {
-            std::fs::write(path, format!("{:#}\n", report.json(&machine, &date)))?;
-        }
+        print(&report, self.quick, self.json.as_deref())?;
         ensure!(failed.is_empty(), "not measured to the end: {}", failed.join(", "));
         Ok(())
     }
@@ -183,6 +182,17 @@ impl Suite {
         }
         Ok(())
     }
+}
+
+/// The table for people, and a file for scripts where one is wanted.
+fn print(report: &Report, quick: bool, json: Option<&Path>) -> Result<()> {
+    let (machine, date) = (machine(), date());
+    println!("{machine}, {date}{}\n\n{}", if quick { ", quick" } else { "" }, report.table());
+    println!("{} bars missed", report.missed());
+    if let Some(path) = json {
+        std::fs::write(path, format!("{:#}\n", report.json(&machine, &date)))?;
+    }
+    Ok(())
 }
 
 /// Sends 20 million lines to a listener in this process that reads and forgets.

@@ -73,7 +73,16 @@ impl Report {
             figure(value),
             if note.is_empty() { note.clone() } else { format!(" ({note})") }
         );
+        if self.rows[at].bar == Bar::None {
+            self.rows[at].bar = bar;
+        }
         self.rows[at].values.insert(server, (value, note));
+    }
+
+    /// A figure that was recorded already.
+    pub(crate) fn value(&self, server: &str, what: &str) -> Option<f64> {
+        let row = self.rows.iter().find(|row| row.what == what)?;
+        row.values.get(server).map(|(value, _)| *value)
     }
 
     /// The table in Markdown, peers with the ratio of theirs to ours behind each figure.

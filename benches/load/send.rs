@@ -15,6 +15,8 @@ use super::workload::{PER_HOST, Page};
 #[derive(Debug)]
 pub(crate) struct Load {
     pages: Vec<Page>,
+    /// From the beginning of one round to that of the next, at least.
+    gap: Duration,
 }
 
 /// What sending cost.
@@ -36,12 +38,17 @@ impl Load {
         let hosts = metrics.div_ceil(PER_HOST);
         let edge = |c: usize| (hosts * c / connections * PER_HOST).min(metrics);
         let pages = (0..connections).map(|c| Page::servers(edge(c)..edge(c + 1), c as u64 + 1)).collect();
-        Self { pages }
+        Self { pages, gap: Duration::ZERO }
     }
 
     /// Gauges with the given names, over one connection.
     pub(crate) fn gauges(names: impl Iterator<Item = String>) -> Self {
-        Self { pages: vec![Page::gauges(names, 99)] }
+        Self { pages: vec![Page::gauges(names, 99)], gap: Duration::ZERO }
+    }
+
+    /// Begins a round every `gap`, if the server takes them so fast.
+    pub(crate) fn every(self, gap: Duration) -> Self {
+        Self { gap, ..self }
     }
 
     /// Lines of one round.
@@ -64,10 +71,10 @@ impl Load {
         self.metrics() * stamps.len() as u64
     }
 
-    /// Sends `stamps.len()` rounds to `target` as fast as it takes them.
+    /// Sends `stamps.len()` rounds to `target` as fast as it takes them, or at the pace that was set.
     pub(crate) fn send(&mut self, target: SocketAddr, stamps: &[u64]) -> Result<Sent> {
         let points = self.metrics() * stamps.len() as u64;
-        let start = Barrier::new(self.pages.len() + 1);
+        let (start, gap) = (Barrier::new(self.pages.len() + 1), self.gap);
         let cpu = own_cpu_seconds()?;
         let mut began = Instant::now();
         std::thread::scope(|scope| -> Result<()> {
@@ -79,7 +86,7 @@ impl Load {
                     scope.spawn(move || {
                         let connected = connect(target);
                         start.wait();
-                        send_page(page, connected?, stamps)
+                        send_page(page, connected?, stamps, gap)
                     })
                 })
                 .collect();
@@ -110,8 +117,10 @@ fn connect(target: SocketAddr) -> Result<TcpStream> {
     Ok(stream)
 }
 
-fn send_page(page: &mut Page, mut stream: TcpStream, stamps: &[u64]) -> Result<()> {
-    for &stamp in stamps {
+fn send_page(page: &mut Page, mut stream: TcpStream, stamps: &[u64], gap: Duration) -> Result<()> {
+    let began = Instant::now();
+    for (&stamp, round) in stamps.iter().zip(0..) {
+        std::thread::sleep((gap * round).saturating_sub(began.elapsed()));
         page.round(stamp, |bytes| stream.write_all(bytes)).context("send lines")?;
     }
     stream.shutdown(Shutdown::Write).context("close the sending side")

@@ -145,11 +145,26 @@ pub enum Command {
   plumbago write room.temperature -3.5 1767225600")]
     Write(Write),
     /// Delete metrics and their points
+    ///
+    /// On Cassandra servers may run meanwhile, and hear of it. Run it again after an interruption.
     #[command(after_help = "Examples:
   plumbago delete --dry-run 'servers.old1.**'
   plumbago delete 'servers.old1.**'")]
     Delete(Delete),
+    /// Copy metrics and their points to other names
+    ///
+    /// The destination is made with the retention and aggregation of the source; what it has stays, but for slots that the
+    /// source has too. Safe to repeat: run it again to take over what came late. To rename, send under the new name, copy,
+    /// look, and delete the old name. On Cassandra servers may run meanwhile; aggregates of slots in which both names
+    /// were written add up.
+    #[command(after_help = "Examples:
+  plumbago copy servers.web1.cpu hosts.web1.cpu
+  plumbago copy --dry-run --recursive servers.web1 hosts.web1
+  plumbago copy --recursive servers.web1 hosts.web1 --from -30d")]
+    Copy(Copy),
     /// Say how much there is below a glob: metrics and points
+    ///
+    /// On Cassandra rows are counted by the nodes, and bytes are an estimate.
     #[command(after_help = "Examples:
   plumbago du '*'
   plumbago du --output json 'servers.*'")]
@@ -259,6 +274,27 @@ pub struct Delete {
     /// What to delete
     pub glob: String,
     /// Only print what would be deleted
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+/// Arguments of `copy`.
+#[derive(Clone, Debug, Args)]
+pub struct Copy {
+    /// A metric; with --recursive a directory, and the metric of that name if there is one
+    pub source: String,
+    /// Its new name
+    pub destination: String,
+    /// Copy everything below SOURCE
+    #[arg(long, short)]
+    pub recursive: bool,
+    /// Copy slots that start at this time or later [default: all]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub from: Option<String>,
+    /// Copy slots that start before this time [default: all]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub until: Option<String>,
+    /// Only print what would be copied
     #[arg(long)]
     pub dry_run: bool,
 }

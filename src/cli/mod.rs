@@ -13,8 +13,8 @@ use std::io::{self, BufWriter, Write as _};
 use std::process::ExitCode;
 
 pub use arguments::{
-    Arguments, CheckConfig, Clean, Command, Delete, Dump, Find, Global, Info, LogFormat, ManPage, Output,
-    Read, Repair, Schema, SchemaAction, Usage, Write,
+    Arguments, CheckConfig, Clean, Command, Copy, Delete, Dump, Find, Global, Info, LogFormat, ManPage,
+    Output, Read, Repair, Schema, SchemaAction, Usage, Write,
 };
 
 use crate::config::{ConfigError, Loaded, Sources};
@@ -44,6 +44,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         Command::Read(args) => operations::read(config, args, output),
         Command::Write(args) => operations::write(config, args),
         Command::Delete(args) => operations::delete(config, args, output),
+        Command::Copy(args) => operations::copy(config, args, output),
         Command::Du(args) => operations::du(config, args, output),
         Command::Stats => operations::stats(config, output),
         Command::Info(args) => operations::info(config, args, output),

@@ -41,6 +41,10 @@ pub struct Cassandra {
     pub password_file: Option<PathBuf>,
     /// How globs are looked up.
     pub index: CassandraIndex,
+    /// Metrics whose data is past its retention are not found.
+    pub hide_expired: bool,
+    /// All names are read again this often; zero means never.
+    pub reload_interval: Duration,
     /// Points are sent this often.
     pub flush_interval: Duration,
     /// Most bytes that may wait to be sent.
@@ -180,6 +184,8 @@ impl Default for Cassandra {
             password: None,
             password_file: None,
             index: CassandraIndex::Memory,
+            hide_expired: true,
+            reload_interval: Duration::from_secs(24 * 3600),
             flush_interval: Duration::from_secs(60),
             spool_bytes: 10 << 30,
             max_in_flight: 128,

@@ -154,6 +154,8 @@ fn resolve_cassandra(raw: raw::Cassandra, tls: raw::Tls) -> Cassandra {
         password: raw.password.0,
         password_file: raw.password_file.0,
         index: raw.index.0,
+        hide_expired: raw.hide_expired.0,
+        reload_interval: raw.reload_interval.0,
         flush_interval: raw.flush_interval.0,
         spool_bytes: raw.spool_bytes.0,
         max_in_flight: to_usize(raw.max_in_flight.0),

@@ -76,7 +76,7 @@ sections! {
         keyspace: Keyspace = r#""biggraphite""#, "Keyspace of the points.";
         keyspace_metadata: Keyspace = r#""biggraphite_metadata""#, "Keyspace of the metrics and directories.";
         replica: Number<0, 3> = "0", "Which replica of a pair of servers this one is, 0 to 3.";
-        writer: WriterId = r#""auto""#, "This server's writer number, 0 to 16383; `\"auto\"` takes a free one.";
+        writer: WriterId = r#""auto""#, "This server's writer number, 0 to 16382; `\"auto\"` takes a free one.";
         consistency_read: ConsistencyChoice = r#""LOCAL_ONE""#, "Consistency level of reading points.";
         consistency_write: ConsistencyChoice = r#""LOCAL_ONE""#, "Consistency level of writing points; a node that is away gets them later, by hints and repair.";
         consistency_metadata: ConsistencyChoice = r#""LOCAL_QUORUM""#, "Consistency level of reading and writing names: few, and a lost one hides its points.";
@@ -88,6 +88,8 @@ sections! {
         password: MaybeSecret = r#""""#, "The password. Better given by `password_file`, or by the environment.";
         password_file: MaybePath = r#""""#, "File that holds the password; a line end after it does not count.";
         index: IndexChoice = r#""memory""#, "How globs are looked up.";
+        hide_expired: Switch = "true", "With the index in memory: metrics that were not written to for longer than they are kept are not found any more. They come back with their next point.";
+        reload_interval: Time<0> = r#""24h""#, "With `index = \"memory\"` all names are read again this often, to forget those that expired, and those that others removed from the tables, as BigGraphite's tools do; 0 means never.";
         flush_interval: Time<1> = r#""1m""#, "Points are sent to the cluster this often, or later while it is slow: longer means fewer, fuller writes. Other servers see them then; this one at once.";
         spool_bytes: Size<1> = r#""10GiB""#, "Points that wait for the cluster may take this much disk (about two bytes a point); then reading from senders pauses.";
         max_in_flight: Positive = "128", "Most batches on their way to the cluster at a time; fewer while it is slow.";

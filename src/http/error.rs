@@ -48,6 +48,9 @@ pub(super) enum Failure {
     /// The store failed.
     #[error("reading the store failed: {0}")]
     Store(String),
+    /// The store is out of reach for now.
+    #[error("the store is out of reach for now; nothing is wrong with the query: {0}")]
+    Away(String),
     /// Points could not be made durable.
     #[error("the flush failed: {0}")]
     Flush(String),
@@ -72,7 +75,9 @@ impl Failure {
             Failure::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Failure::Limit(_) => StatusCode::UNPROCESSABLE_ENTITY,
             Failure::Deadline(_) => StatusCode::GATEWAY_TIMEOUT,
-            Failure::Abandoned | Failure::Busy | Failure::NotReady(_) => StatusCode::SERVICE_UNAVAILABLE,
+            Failure::Abandoned | Failure::Busy | Failure::NotReady(_) | Failure::Away(_) => {
+                StatusCode::SERVICE_UNAVAILABLE
+            }
             Failure::Store(_) | Failure::Flush(_) | Failure::Internal => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
@@ -99,6 +104,7 @@ impl From<FindFailure> for Failure {
             FindFailure::Deadline => Failure::Deadline("query.find_timeout"),
             FindFailure::Abandoned => Failure::Abandoned,
             FindFailure::Store(text) => Failure::Store(text),
+            FindFailure::Away(text) => Failure::Away(text),
         }
     }
 }
@@ -110,6 +116,7 @@ impl From<RenderError> for Failure {
             RenderError::Deadline => Failure::Deadline("query.render_timeout"),
             RenderError::Abandoned => Failure::Abandoned,
             RenderError::Store(text) => Failure::Store(text),
+            RenderError::Away(text) => Failure::Away(text),
             wrong => Failure::Refused(wrong.to_string()),
         }
     }

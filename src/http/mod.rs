@@ -105,6 +105,9 @@ pub enum FindFailure {
     /// The store failed.
     #[error("reading the store failed: {0}")]
     Store(String),
+    /// The store is out of reach for now.
+    #[error("the store is out of reach: {0}")]
+    Away(String),
 }
 
 /// What all handlers share.

@@ -1,6 +1,6 @@
 //! A branch of a glob in terms of the tree: texts become component ids, and matches are remembered by id.
 
-use super::tree::Tree;
+use super::tree::{Child, Tree};
 use crate::model::glob::{Branch, Component, Matcher};
 
 /// After this many texts were matched the results are remembered: the same components come back under every directory.
@@ -54,15 +54,33 @@ impl<'g> Plan<'g> {
         }
     }
 
-    /// Where `component` leads to from `states`.
-    pub(super) fn advance(&mut self, states: u64, component: u32, tree: &Tree) -> u64 {
-        let steps = &mut self.steps;
-        self.branch.advance(states, |place| match steps.get_mut(place) {
-            Some(Step::Any) => true,
-            Some(Step::Ids(ids)) => ids.binary_search(&component).is_ok(),
-            Some(Step::Test(matcher, memo)) => memo.matches(matcher, component, tree),
-            None => false,
-        })
+    /// Visits those of `children` that lead on from `states`, with the places they lead to.
+    pub(super) fn select(
+        &mut self,
+        states: u64,
+        children: &[Child],
+        tree: &Tree,
+        mut visit: impl FnMut(Child, u64),
+    ) {
+        let (branch, steps) = (self.branch, &mut self.steps);
+        // At a globstar a path is in two places at least, so in one place there is one question to ask of all.
+        if states.is_power_of_two() {
+            let Some(step) = steps.get_mut(states.trailing_zeros() as usize) else { return };
+            let next = branch.advance(states, |_| true);
+            for &child in children.iter().filter(|child| step.takes(child.component, tree)) {
+                visit(child, next);
+            }
+            return;
+        }
+        for &child in children {
+            let takes = |place| {
+                steps.get_mut(place).is_some_and(|step: &mut Step<'_>| step.takes(child.component, tree))
+            };
+            let next = branch.advance(states, takes);
+            if next != 0 {
+                visit(child, next);
+            }
+        }
     }
 }
 
@@ -79,6 +97,16 @@ impl<'g> Step<'g> {
             Component::One(Matcher::Literal(text)) => ids(&mut std::iter::once(&**text)),
             Component::One(Matcher::Set(texts)) => ids(&mut texts.iter().map(|text| &**text)),
             Component::One(matcher) => Step::Test(matcher, Memo::default()),
+        }
+    }
+}
+
+impl Step<'_> {
+    fn takes(&mut self, component: u32, tree: &Tree) -> bool {
+        match self {
+            Step::Any => true,
+            Step::Ids(ids) => ids.binary_search(&component).is_ok(),
+            Step::Test(matcher, memo) => memo.matches(matcher, component, tree),
         }
     }
 }

@@ -9,7 +9,7 @@ use super::Index;
 use super::found::{FindError, FindLimits, Findings, Gathering};
 use super::plan::Plan;
 use super::tree::{Child, DirId, ROOT, Tree};
-use crate::model::glob::Glob;
+use crate::model::glob::{Branch, Glob};
 use crate::model::{Cancel, MetricId};
 
 /// Which metrics count.
@@ -185,36 +185,29 @@ impl<'g> Search<'g> {
         from: usize,
         budget: usize,
     ) -> Result<usize, FindError> {
-        let (Some(frame), Some(plan)) = (self.frames.last(), self.plan.as_mut()) else { return Ok(0) };
-        let (dir, states) = (frame.dir, frame.states);
+        // The plan remembers what it matched, and what it lets through is noted beside it.
+        let (Some(frame), Some(mut plan)) = (self.frames.last(), self.plan.take()) else { return Ok(0) };
+        let (dir, states, branch) = (frame.dir, frame.states, plan.branch());
         let children = tree.dir(dir).children();
         let wanted = plan.lookup(states).map_or(usize::MAX, <[u32]>::len);
         // A directory that is being read through stays so, even if it grew during a pause.
         let (seen, scan) = if from == 0 && wanted <= children.len() / 4 {
-            let next = plan.branch().advance(states, |_| true);
-            for nth in 0..wanted {
-                if let Some(child) = self.wanted(states, nth).and_then(|id| tree.child(dir, id)) {
-                    self.consider(tree, accept, child, next);
-                }
+            let next = branch.advance(states, |_| true);
+            let ids = plan.lookup(states).unwrap_or_default();
+            for child in ids.iter().filter_map(|&id| tree.child(dir, id)) {
+                self.consider(tree, accept, branch, child, next);
             }
             (wanted, None)
         } else {
             let end = children.len().min(from.saturating_add(budget));
-            for &child in children.get(from..end).unwrap_or_default() {
-                let next = self.plan.as_mut().map_or(0, |plan| plan.advance(states, child.component, tree));
-                if next != 0 {
-                    self.consider(tree, accept, child, next);
-                }
-            }
+            let some = children.get(from..end).unwrap_or_default();
+            plan.select(states, some, tree, |child, next| self.consider(tree, accept, branch, child, next));
             (end - from.min(end), (end < children.len()).then_some(end))
         };
+        self.plan = Some(plan);
         self.check(self.hits.len() - self.branch_hits + self.pending)?;
         self.scanned(tree, scan);
         Ok(seen)
-    }
-
-    fn wanted(&self, states: u64, nth: usize) -> Option<u32> {
-        self.plan.as_ref()?.lookup(states)?.get(nth).copied()
     }
 
     fn scanned(&mut self, tree: &Tree, scan: Option<usize>) {
@@ -249,8 +242,7 @@ impl<'g> Search<'g> {
     }
 
     /// Notes what is to be done about a child that leads to the places `next`.
-    fn consider(&mut self, tree: &Tree, accept: Accept<'_>, child: Child, next: u64) {
-        let Some(branch) = self.plan.as_ref().map(Plan::branch) else { return };
+    fn consider(&mut self, tree: &Tree, accept: Accept<'_>, branch: &Branch, child: Child, next: u64) {
         let component = child.component;
         // A directory is not looked into before its turn: its memory is then asked for together with that of others.
         let mut down = child.dir();

@@ -34,6 +34,15 @@ impl SlotRange {
         (offset as usize).lt(&self.len).then_some(offset as usize)
     }
 
+    /// The same slots in parts of at most so many.
+    pub fn pieces(self, slots: usize) -> impl Iterator<Item = SlotRange> {
+        (0..self.len).step_by(slots.max(1)).map(move |at| SlotRange {
+            start: self.time(at),
+            len: slots.min(self.len - at),
+            ..self
+        })
+    }
+
     /// Start of the slot at `position`.
     pub fn time(&self, position: usize) -> u32 {
         self.start + position as u32 * self.step
@@ -104,6 +113,17 @@ impl Window {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pieces_cover_a_range_once() {
+        let range = SlotRange { start: 600, step: 60, len: 7 };
+        let pieces: Vec<SlotRange> = range.pieces(3).collect();
+        assert_eq!(
+            pieces.iter().map(|piece| (piece.start, piece.len)).collect::<Vec<_>>(),
+            [(600, 3), (780, 3), (960, 1)]
+        );
+        assert_eq!(SlotRange { len: 0, ..range }.pieces(3).count(), 0);
+    }
 
     #[test]
     fn between_takes_the_slots_that_start_inside() {

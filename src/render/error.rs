@@ -38,6 +38,9 @@ pub enum RenderError {
     /// The store failed.
     #[error("reading the store failed: {0}")]
     Store(String),
+    /// The store is out of reach for now.
+    #[error("the store is out of reach: {0}")]
+    Away(String),
 }
 
 fn targets_clause(targets: &[String]) -> String {
@@ -74,6 +77,7 @@ impl From<SourceError> for RenderError {
             SourceError::Abandoned => RenderError::Abandoned,
             SourceError::Invalid(text) => RenderError::invalid(text),
             SourceError::Store(text) => RenderError::Store(text),
+            SourceError::Away(text) => RenderError::Away(text),
         }
     }
 }

@@ -51,6 +51,9 @@ pub enum SourceError {
     /// The store failed.
     #[error("reading the store failed: {0}")]
     Store(String),
+    /// The store is out of reach for now.
+    #[error("the store is out of reach: {0}")]
+    Away(String),
 }
 
 /// Series by path expression.

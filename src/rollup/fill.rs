@@ -69,7 +69,7 @@ impl Points {
         Ok(dropped)
     }
 
-    fn mark(&self, id: PolicyId, level: usize) -> u32 {
+    pub(super) fn mark(&self, id: PolicyId, level: usize) -> u32 {
         let snapshot = self.store().snapshot();
         let mut marks = snapshot.position().marks.iter();
         let stored = marks.find(|m| m.policy == id && m.level as usize == level).map(|m| m.until);
@@ -122,7 +122,7 @@ impl Points {
     }
 
     /// A failed cut has its number already, and its points must stay behind this one's.
-    fn next_cut(&self, last: u64) -> u64 {
+    pub(super) fn next_cut(&self, last: u64) -> u64 {
         if let Some(frozen) = &self.memory().frozen {
             frozen.renumber(last + 2);
         }

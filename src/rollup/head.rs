@@ -106,6 +106,16 @@ impl Head {
         }
     }
 
+    /// Notes that a metric has data where another has.
+    pub(super) fn cover(&mut self, id: MetricId, span: Span) -> Span {
+        let Some(state) = self.states.get_mut(id.index()) else { return span };
+        if span != Span::EMPTY {
+            state.span.cover(span.first);
+            state.span.cover(span.last);
+        }
+        state.span
+    }
+
     /// Forgets a metric: its points are no longer reached.
     pub(super) fn remove_metric(&mut self, id: MetricId) {
         if let Some(state) = self.states.get_mut(id.index()) {

@@ -15,6 +15,7 @@
 //! A point older than stage 0 reaches is merged into the finest stage that does reach it; there it cannot be known
 //! whether it replaces another point, so it counts as one more.
 
+mod copy;
 mod cut;
 mod fetch;
 mod fill;
@@ -23,6 +24,7 @@ mod points;
 mod policies;
 mod view;
 
+pub use copy::Copied;
 pub use fetch::Series;
 pub use points::{Appended, Points, PointsError};
 pub use policies::Policies;

@@ -28,13 +28,16 @@ impl Backend for Engine {
         let window = window.filter(|_| self.store.roster().is_none());
         if let Some(roster) = self.store.roster().filter(|roster| roster.must_ask()) {
             let mut nodes: BTreeMap<String, (bool, bool)> = BTreeMap::new();
+            let has_unsent = roster.has_unsent(self);
             for hit in roster.find(&glob, limits.max_hits, cancel).map_err(lookup_failure)? {
                 nodes.insert(hit.path, (hit.leaf, hit.directory));
             }
-            // What was created here a moment ago is not there yet.
-            for here in self.index.find(&glob, limits, cancel).map_err(failure)?.iter() {
-                let node = nodes.entry(here.path.to_owned()).or_default();
-                *node = (node.0 || here.leaf.is_some(), node.1 || here.directory);
+            // What was created here a moment ago is not there yet. What was not may be deleted there.
+            if has_unsent {
+                for here in self.index.find(&glob, limits, cancel).map_err(failure)?.iter() {
+                    let node = nodes.entry(here.path.to_owned()).or_default();
+                    *node = (node.0 || here.leaf.is_some(), node.1 || here.directory);
+                }
             }
             for (path, (leaf, directory)) in &nodes {
                 visit(Node { path, leaf: *leaf, directory: *directory, span: None });
@@ -113,6 +116,7 @@ fn lookup_failure(error: LookupError) -> FindFailure {
     match error {
         LookupError::Cancelled { cancelled: Cancelled { deadline: true }, .. } => FindFailure::Deadline,
         LookupError::Cancelled { .. } => FindFailure::Abandoned,
+        LookupError::Cluster(error) if error.is_retryable() => FindFailure::Away(text),
         LookupError::Cluster(_) => FindFailure::Store(text),
         _ => FindFailure::Limit(text),
     }

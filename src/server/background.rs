@@ -140,8 +140,8 @@ fn ship(engine: &Engine, ending: &Ending) {
 fn names(engine: &Engine, ending: &Ending) {
     let Some(roster) = engine.store.roster() else { return };
     loop {
-        roster.run(engine);
-        if ending.wait(NAMES_TICK) {
+        let more = roster.run(engine);
+        if ending.wait(if more { Duration::ZERO } else { NAMES_TICK }) {
             return;
         }
     }
@@ -200,7 +200,7 @@ impl Engine {
     }
 
     /// Points that are not where they belong yet: in the blocks, or in the cluster.
-    pub(super) fn spooled(&self) -> u64 {
+    pub fn spooled(&self) -> u64 {
         self.points.held() as u64 + self.store.delivery().map_or(0, Delivery::waiting_points)
     }
 
@@ -243,7 +243,7 @@ impl Engine {
         self.store.points.tidy().map_err(|e| e.to_string())?;
         if let Some(delivery) = self.store.delivery() {
             if let Some(roster) = self.store.roster() {
-                roster.send_new(self).map_err(|error| error.to_string())?;
+                roster.send_new(self, Duration::MAX).map_err(|error| error.to_string())?;
             }
             delivery.run();
             if let Some(trouble) = delivery.trouble() {

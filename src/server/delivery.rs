@@ -19,6 +19,8 @@ pub(super) struct Delivery {
     pub(super) store: Arc<Clustered>,
     shipper: Shipper,
     telemetry: Arc<Telemetry>,
+    /// One parcel at a time: two that send the same one do no harm, but count it twice.
+    shipping: Mutex<()>,
     lease: Mutex<Option<(Lease, Instant)>>,
     replica: u8,
     writer: Option<u16>,
@@ -40,6 +42,7 @@ impl Delivery {
             cluster,
             store,
             telemetry,
+            shipping: Mutex::new(()),
             lease: Mutex::new(None),
             replica: config.cassandra.replica,
             writer: config.cassandra.writer,
@@ -112,6 +115,7 @@ impl Delivery {
         if self.is_idle() && self.lease.lock().is_none() {
             return Ok(None);
         }
+        let _shipping = self.shipping.lock();
         let shard = self.shard()?;
         self.shipper.ship_one(shard)
     }

@@ -3,6 +3,7 @@
 mod backend;
 mod background;
 mod cluster;
+mod copy;
 mod delivery;
 mod engine;
 mod roster;
@@ -12,6 +13,7 @@ mod source;
 mod storage;
 
 pub use cluster::cluster_settings;
+pub use copy::CopyError;
 pub use engine::{Engine, now};
 pub use run::run;
 

@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
@@ -13,7 +13,7 @@ use super::setbacks::Setbacks;
 use crate::config::{CassandraIndex, Config};
 use crate::index::FindLimits;
 use crate::model::glob::Glob;
-use crate::model::{Cancel, MetricId, Policy, Stage};
+use crate::model::{Cancel, MetricId, Policy, Span, Stage};
 use crate::store::StoreError;
 use crate::store::cassandra::names::{
     Change, Creation, Cursor, Hit, LookupError, LookupLimits, Names, NewMetric, Outcome,
@@ -24,14 +24,20 @@ use crate::store::clustered::Clustered;
 
 /// Metrics sent or taken in one go.
 const BATCH: usize = 2000;
+/// How long new metrics are sent before others' are looked at again.
+const SENDING: Duration = Duration::from_secs(5);
 /// Rows a lookup in the cluster may look at for each hit it may give.
 const ROWS_PER_HIT: usize = 10;
 /// Under which names the data directory remembers how far this has come.
 const SENT_NOTE: &str = "names_sent";
 const CURSOR_NOTE: &str = "names_followed_ms";
+const DELETIONS_NOTE: &str = "names_deletions_ms";
+const LOADED_NOTE: &str = "names_loaded";
 const TOUCHED_NOTE: &str = "names_touched_hour";
 /// A metric that is written to is noted as such once in so many hours.
 const TOUCH_HOURS: u32 = 72;
+/// A metric with a younger point than this is being written to.
+const ALIVE_SECS: u32 = 3600;
 /// Metrics that are remembered as read between two looks.
 const MAX_READ: usize = 100_000;
 
@@ -44,10 +50,16 @@ pub(super) struct Roster {
     creation: Creation,
     /// Every metric with a smaller handle is in the cluster.
     sent: AtomicU32,
+    /// One at a time: what two send at once is created once, but counted twice.
+    sending: Mutex<()>,
     /// Handles at or above `sent` that came from the cluster.
     taken: Mutex<HashSet<u32>>,
     /// All metrics of the cluster were here once, and have been followed since.
     loaded: AtomicBool,
+    /// When all that had vanished was parted with, in seconds since 1970, and how often that is done.
+    reloaded: AtomicU32,
+    reload_interval: Option<Duration>,
+    hide_expired: bool,
     cursor: Mutex<Option<Cursor>>,
     /// Metrics that were read and whose turn it is to be noted as such.
     read: Mutex<HashSet<u32>>,
@@ -67,17 +79,23 @@ impl Roster {
             CassandraIndex::Memory | CassandraIndex::Sasi => Indexes::Sasi,
         };
         let note = |key| store.local.note(key).map(|text| text.and_then(|text| text.parse::<i64>().ok()));
-        let sent = note(SENT_NOTE)?.and_then(|sent| u32::try_from(sent).ok()).unwrap_or(0);
-        let cursor = note(CURSOR_NOTE)?.map(Cursor::since).filter(|cursor| !cursor.is_outdated());
+        let number = |key| Ok::<_, StoreError>(note(key)?.and_then(|n| u32::try_from(n).ok()).unwrap_or(0));
+        let cursor = note(cursor_note(config.cassandra.index))?
+            .map(Cursor::since)
+            .filter(|cursor| !cursor.is_outdated());
         let per_second = u32::try_from(config.ingest.max_creates_per_second).ok().filter(|&rate| rate > 0);
         Ok(Self {
             names: Names::new(cluster, indexes),
             index: config.cassandra.index,
             default: Arc::new(config.rules.default_policy()),
             creation: Creation { per_second, ..Creation::default() },
-            sent: AtomicU32::new(sent),
+            sent: AtomicU32::new(number(SENT_NOTE)?),
+            sending: Mutex::default(),
             taken: Mutex::default(),
             loaded: AtomicBool::new(cursor.is_some()),
+            reloaded: AtomicU32::new(number(LOADED_NOTE)?),
+            reload_interval: Some(config.cassandra.reload_interval).filter(|interval| !interval.is_zero()),
+            hide_expired: config.cassandra.hide_expired,
             cursor: Mutex::new(cursor),
             read: Mutex::default(),
             told: Mutex::default(),
@@ -93,38 +111,53 @@ impl Roster {
         self.setbacks.last()
     }
 
+    /// Has this server metrics that the cluster may not know yet?
+    pub(super) fn has_unsent(&self, engine: &Engine) -> bool {
+        self.sent.load(Ordering::Acquire) < engine.points.id_bound()
+    }
+
     /// Must globs be looked up in the cluster?
     pub(super) fn must_ask(&self) -> bool {
         self.index != CassandraIndex::Memory || !self.loaded.load(Ordering::Acquire)
     }
 
-    /// Does what is due. Called every second or so.
-    pub(super) fn run(&self, engine: &Engine) {
+    /// Does what is due. Called every second or so, and at once again if it says that there is more.
+    pub(super) fn run(&self, engine: &Engine) -> bool {
         if !self.setbacks.is_over() {
-            return;
+            return false;
         }
         let done = self
             .load(engine)
             .and_then(|()| self.follow(engine))
-            .and_then(|()| self.send_new(engine))
             .and_then(|()| self.touch(engine))
-            .and_then(|()| self.touch_read(engine));
+            .and_then(|()| self.touch_read(engine))
+            .and_then(|()| self.send_new(engine, SENDING));
+        engine.telemetry.names_loaded.set(u64::from(self.loaded.load(Ordering::Acquire)));
         match done {
-            Ok(()) => self.setbacks.went_well("the names of the cluster are in reach again"),
-            Err(error) => self.setbacks.went_badly(&error),
+            Ok(more) => {
+                self.setbacks.went_well("the names of the cluster are in reach again");
+                more
+            }
+            Err(error) => {
+                self.setbacks.went_badly(&error);
+                false
+            }
         }
     }
 
-    /// Sends metrics the cluster does not have.
-    pub(super) fn send_new(&self, engine: &Engine) -> anyhow::Result<()> {
-        loop {
+    /// Sends metrics the cluster does not have. True if some are left after `limit`.
+    pub(super) fn send_new(&self, engine: &Engine, limit: Duration) -> anyhow::Result<bool> {
+        let _sending = self.sending.lock();
+        let began = Instant::now();
+        while began.elapsed() < limit {
             let from = self.sent.load(Ordering::Acquire);
             let (batch, until) = self.next_batch(engine, from);
             if until == from {
-                return Ok(());
+                return Ok(false);
             }
             let metrics: Vec<NewMetric> = batch.iter().map(|(_, metric)| metric.clone()).collect();
             let outcomes = self.names.create(&metrics, self.creation)?;
+            engine.telemetry.names_delivered.add(metrics.len() as u64);
             // The cluster's word counts: its readers look where its policy says.
             let other = batch.iter().zip(outcomes).filter_map(|((id, metric), outcome)| match outcome {
                 Outcome::Existed(policy) if policy != metric.policy => Some((*id, policy)),
@@ -135,6 +168,7 @@ impl Roster {
             self.taken.lock().retain(|&id| id >= until);
             self.sent.store(until, Ordering::Release);
         }
+        Ok(true)
     }
 
     fn next_batch(&self, engine: &Engine, from: u32) -> (Vec<(MetricId, NewMetric)>, u32) {
@@ -154,15 +188,30 @@ impl Roster {
         (batch, until)
     }
 
-    /// Loads all metrics of the cluster, unless that was done.
+    /// Loads all metrics of the cluster, if that was not done yet or is due again.
     fn load(&self, engine: &Engine) -> anyhow::Result<()> {
-        if self.index != CassandraIndex::Memory || self.loaded.load(Ordering::Acquire) {
+        let again = self.loaded.load(Ordering::Acquire);
+        if self.index != CassandraIndex::Memory || (again && !self.is_reload_due()) {
             return Ok(());
         }
         let (began, cursor) = (Instant::now(), Cursor::now());
+        // What is sent from now on may be missed by the reading.
+        let sent = self.sent.load(Ordering::Acquire);
+        let mut seen = vec![false; sent as usize];
         let mut batch = Vec::with_capacity(BATCH);
-        let mut failed = None;
+        let (mut expired, mut failed) = (Vec::new(), None);
         let loaded = self.names.load(&self.default, &mut |_| {}, &mut |listed| {
+            let is_hidden = self.hide_expired && listed.is_expired();
+            if let Some(id) = engine.index.read().lookup(listed.name.as_bytes()) {
+                if let Some(seen) = seen.get_mut(id.0 as usize) {
+                    *seen = true;
+                }
+                expired.extend(is_hidden.then_some(id));
+                return;
+            }
+            if is_hidden {
+                return;
+            }
             batch.push((listed.name, listed.policy));
             if batch.len() == BATCH && failed.is_none() {
                 failed = self.take(engine, &std::mem::take(&mut batch)).err();
@@ -172,22 +221,96 @@ impl Roster {
             return Err(error);
         }
         self.take(engine, &batch)?;
-        self.remember(&cursor)?;
-        *self.cursor.lock() = Some(cursor);
-        self.loaded.store(true, Ordering::Release);
+        let hidden = self.hide(engine, &expired)?;
+        if self.reload_interval.is_some() && self.nothing_waits() {
+            let unseen = (0..sent).zip(seen).filter(|(_, seen)| !seen).map(|(id, _)| MetricId(id));
+            self.part_with(engine, &unseen.collect::<Vec<_>>())?;
+            self.store.local.set_note(LOADED_NOTE, &now().to_string())?;
+            self.reloaded.store(now(), Ordering::Release);
+        }
+        if !again {
+            self.remember(&cursor)?;
+            *self.cursor.lock() = Some(cursor);
+            self.loaded.store(true, Ordering::Release);
+        }
         tracing::info!(
             metrics = loaded.metrics,
+            hidden,
             seconds = began.elapsed().as_secs_f64(),
             "names loaded from the cluster"
         );
         Ok(())
     }
 
-    /// Takes over what other servers created and deleted.
+    fn is_reload_due(&self) -> bool {
+        let age = now().saturating_sub(self.reloaded.load(Ordering::Acquire));
+        let is_due = |interval| Duration::from_secs(u64::from(age)) >= interval;
+        self.reload_interval.is_some_and(is_due) && self.nothing_waits()
+    }
+
+    /// Points that wait for the cluster would go with a metric that is forgotten.
+    fn nothing_waits(&self) -> bool {
+        self.store.outbox.parcels().is_empty()
+    }
+
+    /// Forgets those of these metrics that are not in the cluster any more, except for those that this server writes to:
+    /// they are made there again, since only an accident or an older backup can have taken them away.
+    fn part_with(&self, engine: &Engine, unseen: &[MetricId]) -> anyhow::Result<()> {
+        let (mut forgotten, mut made) = (0, 0);
+        let alive_since = now().saturating_sub(ALIVE_SECS);
+        for ids in unseen.chunks(BATCH) {
+            let named: Vec<(MetricId, String)> = {
+                let index = engine.index.read();
+                ids.iter().filter_map(|&id| Some((id, index.name(id)?.to_owned()))).collect()
+            };
+            let gone =
+                self.names.missing(named.iter().map(|(_, name)| name.clone()).collect(), &self.default)?;
+            let gone: Vec<(MetricId, String)> =
+                named.into_iter().filter(|(_, name)| gone.contains(name)).collect();
+            let spans = engine.points.spans(&gone.iter().map(|(id, _)| *id).collect::<Vec<_>>());
+            let (mut dead, mut alive) = (Vec::new(), Vec::new());
+            for ((id, name), span) in gone.into_iter().zip(spans) {
+                if span != Span::EMPTY && span.last >= alive_since {
+                    let policy = engine.points.state(id).and_then(|(id, _)| engine.points.policies().get(id));
+                    alive.extend(policy.map(|policy| NewMetric { name, policy }));
+                } else {
+                    dead.push(id);
+                }
+            }
+            self.names.create(&alive, self.creation)?;
+            if !dead.is_empty() {
+                engine.forget(&dead)?;
+            }
+            (forgotten, made) = (forgotten + dead.len(), made + alive.len());
+        }
+        if forgotten + made > 0 {
+            tracing::warn!(forgotten, made_again = made, "metrics had vanished from the cluster");
+        }
+        Ok(())
+    }
+
+    /// Forgets expired metrics, but for those that were written to here meanwhile. Gives their number.
+    fn hide(&self, engine: &Engine, expired: &[MetricId]) -> anyhow::Result<usize> {
+        let spans = engine.points.spans(expired);
+        let is_over = |(&id, span): (&MetricId, Span)| {
+            let policy = engine.points.policies().get(engine.points.state(id)?.0)?;
+            let kept_until = u64::from(span.last) + policy.retention.span_secs();
+            (kept_until < u64::from(now())).then_some(id)
+        };
+        let over: Vec<MetricId> = expired.iter().zip(spans).filter_map(is_over).collect();
+        if !over.is_empty() {
+            engine.forget(&over)?;
+        }
+        Ok(over.len())
+    }
+
+    /// Takes over what other servers created and deleted. Where globs are looked up in the cluster only deletions matter:
+    /// a name that was once met here would still be found.
     fn follow(&self, engine: &Engine) -> anyhow::Result<()> {
         let mut held = self.cursor.lock();
-        let Some(cursor) = held.as_mut() else { return Ok(()) };
-        let known = |name: &str| engine.index.read().lookup(name.as_bytes()).is_some();
+        let cursor = held.get_or_insert_with(Cursor::now);
+        let takes_all = self.index == CassandraIndex::Memory;
+        let known = |name: &str| !takes_all || engine.index.read().lookup(name.as_bytes()).is_some();
         let before = cursor.until_ms();
         let changes = self.names.changes(cursor, &self.default, &known)?;
         let (mut created, mut deleted) = (Vec::new(), Vec::new());
@@ -263,7 +386,7 @@ impl Roster {
     }
 
     fn remember(&self, cursor: &Cursor) -> Result<(), StoreError> {
-        self.store.local.set_note(CURSOR_NOTE, &cursor.until_ms().to_string())
+        self.store.local.set_note(cursor_note(self.index), &cursor.until_ms().to_string())
     }
 
     /// Takes metrics of the cluster that are not known here.
@@ -291,20 +414,21 @@ impl Roster {
         max_hits: usize,
         cancel: &Cancel,
     ) -> Result<Vec<(MetricId, String)>, LookupError> {
+        let sent = self.sent.load(Ordering::Acquire);
         let names = self.names.find_leaves(glob, limits(max_hits), cancel)?;
-        let unknown: Vec<NewMetric> = {
+        let unknown: Vec<String> = {
             let index = engine.index.read();
-            let missing = names.iter().filter(|name| index.lookup(name.as_bytes()).is_none());
-            missing.map(|name| NewMetric { name: name.clone(), policy: Arc::clone(&self.default) }).collect()
+            names.iter().filter(|name| index.lookup(name.as_bytes()).is_none()).cloned().collect()
         };
         if !unknown.is_empty() {
-            // They are there already, so this only asks for their policies.
-            let outcomes = self.names.create(&unknown, Creation::default())?;
-            let policies = outcomes.into_iter().map(|outcome| match outcome {
-                Outcome::Existed(policy) => policy,
-                Outcome::Created => Arc::clone(&self.default),
-            });
-            let metrics: Vec<_> = unknown.into_iter().map(|metric| metric.name).zip(policies).collect();
+            let mut records = self.names.records(&unknown, &self.default)?;
+            let policy = |name: &String| records.remove(name).map(|record| record.policy);
+            let policies: Vec<_> = unknown
+                .iter()
+                .map(policy)
+                .map(|found| found.unwrap_or_else(|| Arc::clone(&self.default)))
+                .collect();
+            let metrics: Vec<_> = unknown.into_iter().zip(policies).collect();
             if let Err(error) = self.take(engine, &metrics) {
                 tracing::warn!(%error, "metrics of the cluster were not taken over");
             }
@@ -314,8 +438,9 @@ impl Roster {
             let known = |name: String| Some((index.lookup(name.as_bytes())?, name));
             names.into_iter().filter_map(known).collect()
         };
-        // What was created here a moment ago is not there yet.
-        found.extend(engine.index.find_leaves(glob, FindLimits { max_hits }, cancel).unwrap_or_default());
+        // What was created here a moment ago is not there yet. Of all others the cluster knows better whether they are.
+        let here = engine.index.find_leaves(glob, FindLimits { max_hits }, cancel).unwrap_or_default();
+        found.extend(here.into_iter().filter(|(id, _)| id.0 >= sent));
         found.sort_by(|(_, a), (_, b)| a.cmp(b));
         found.dedup();
         Ok(found)
@@ -334,6 +459,11 @@ impl Roster {
         self.names.delete(metrics, self.creation.in_flight)?;
         Ok(())
     }
+}
+
+/// Whoever follows deletions only must not look like one that has all names, should the index be in memory again.
+fn cursor_note(index: CassandraIndex) -> &'static str {
+    if index == CassandraIndex::Memory { CURSOR_NOTE } else { DELETIONS_NOTE }
 }
 
 fn limits(max_hits: usize) -> LookupLimits {

@@ -8,6 +8,7 @@ use crate::model::glob::Glob;
 use crate::model::{Cancel, Cancelled, MetricId};
 use crate::render::source::{FetchRequest, Fetched, Source, SourceError};
 use crate::rollup::{PointsError, Series};
+use crate::store::StoreError;
 use crate::store::cassandra::names::LookupError;
 
 impl Source for Engine {
@@ -96,6 +97,7 @@ fn lookup_failed(error: &LookupError) -> SourceError {
     match error {
         LookupError::Cancelled { cancelled: Cancelled { deadline: true }, .. } => SourceError::Deadline,
         LookupError::Cancelled { .. } => SourceError::Abandoned,
+        LookupError::Cluster(error) if error.is_retryable() => SourceError::Away(error.to_string()),
         LookupError::Cluster(_) => SourceError::Store(error.to_string()),
         _ => SourceError::Limit(error.to_string()),
     }
@@ -105,6 +107,9 @@ fn points_failed(error: PointsError) -> SourceError {
     match error {
         PointsError::Cancelled(Cancelled { deadline: true }) => SourceError::Deadline,
         PointsError::Cancelled(Cancelled { deadline: false }) => SourceError::Abandoned,
+        PointsError::Store(StoreError::Cluster(error)) if error.is_retryable() => {
+            SourceError::Away(error.to_string())
+        }
         other => SourceError::Store(other.to_string()),
     }
 }

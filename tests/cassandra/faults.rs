@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use plumbago::model::Retention;
 use plumbago::store::cassandra::schema::{Indexes, Replication, Schema, apply};
-use plumbago::store::cassandra::{Cluster, Settings};
+use plumbago::store::cassandra::{Cluster, Purpose, Settings};
 
 use crate::harness::{Server, now};
 use crate::node;
@@ -51,9 +51,14 @@ impl Ring {
 
     /// As a loss of power would.
     fn kill(&self, number: u32) {
+        self.signal(number, "KILL");
+    }
+
+    fn signal(&self, number: u32, signal: &str) {
         let file: PathBuf = self.dir.path().join(format!("node{number}/pid"));
         let pid = std::fs::read_to_string(file).unwrap();
-        assert!(Command::new("kill").args(["-9", pid.trim()]).status().unwrap().success());
+        let sent = Command::new("kill").args([&format!("-{signal}"), pid.trim()]).status();
+        assert!(sent.unwrap().success());
     }
 
     fn settings(&self) -> Settings {
@@ -106,6 +111,8 @@ fn nodes_and_servers_may_die() {
     let mut servers = [patient().start(), patient().start()];
 
     send(&servers, base, 0);
+    until("delivery", || servers.iter().all(|s| s.counter("plumbago_spool_points") == 0));
+    a_node_that_hangs_is_not_waited_for(&ring, &settings, base);
     ring.kill(3);
     send(&servers, base, 1);
     until("delivery without a node", || servers.iter().all(|s| s.counter("plumbago_spool_points") == 0));
@@ -114,6 +121,7 @@ fn nodes_and_servers_may_die() {
     ring.kill(2);
     send(&servers, base, 2);
     until("the trouble", || servers.iter().all(|s| s.counter("plumbago_cluster_trouble") == 1));
+    queries_say_that_the_cluster_is_away(&servers[0], base);
     assert!(servers.iter().all(|s| s.counter("plumbago_spool_points") >= 300));
     servers = servers.map(|server| server.kill().start());
     send(&servers, base, 3);
@@ -128,6 +136,46 @@ fn nodes_and_servers_may_die() {
             check(server, &format!("ring.m{metric}"), base);
         }
     }
+}
+
+/// A node that hangs keeps its connections open, and requests to it are answered by nobody. Each read that goes there is sent
+/// to another node too. Otherwise some of the thirty here would meet the node, and fail.
+fn a_node_that_hangs_is_not_waited_for(ring: &Ring, settings: &Settings, base: u64) {
+    // Of a read that another node coordinates. By itself a node learns within minutes how long it should wait.
+    let cluster = Cluster::connect(settings.clone()).unwrap();
+    let text =
+        format!("ALTER TABLE {}.datapoints_7200p_1s_0 WITH speculative_retry = '50ms'", settings.keyspace);
+    cluster.block_on(cluster.run_once(Purpose::Background, &text, ())).unwrap();
+    let reader = setup(settings, "memory")
+        .set("store.cassandra.consistency_read", "LOCAL_QUORUM")
+        .set("store.cassandra.speculative_delay", "100ms")
+        .set("store.cassandra.request_timeout", "15s")
+        // So long that the node is not given up meanwhile.
+        .set("store.cassandra.connect_timeout", "30s")
+        .start();
+    // Names from memory, and all statements prepared: both take every node, or most of them.
+    until("the names", || reader.errors().contains("names loaded"));
+    let names = "ring.m[0-9]";
+    assert_eq!(reader.render(names, base - 1, base + 60).len(), 10);
+    ring.signal(2, "STOP");
+    // Even if the assertions fail the node must go on, or it cannot be stopped.
+    let read = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        for _ in 0..3 {
+            let series = reader.render(names, base - 1, base + 60);
+            assert_eq!(series.len(), 10);
+            assert!(series.iter().all(|(_, points)| points.len() == 60), "{series:?}");
+        }
+    }));
+    ring.signal(2, "CONT");
+    read.unwrap();
+}
+
+/// Names are in memory; points are not.
+fn queries_say_that_the_cluster_is_away(server: &Server, base: u64) {
+    assert_eq!(server.json("/metrics/find?format=json&query=ring.*").as_array().unwrap().len(), 10);
+    let answer = server.get(&format!("/render?format=json&target=ring.m0&from={base}&until={}", base + 60));
+    assert_eq!(answer.status, 503, "{}", answer.body);
+    assert!(answer.body.contains("the store is out of reach"), "{}", answer.body);
 }
 
 /// All points are there, and each counts once in the second stage: its sums follow from averages and counts of one.

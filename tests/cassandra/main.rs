@@ -8,11 +8,14 @@
 #[path = "../server/harness.rs"]
 mod harness;
 
+mod backup;
 mod connect;
 mod faults;
 mod lease;
 mod names;
 mod node;
+mod older;
+mod operate;
 mod schema;
 mod secure;
 mod servers;

@@ -70,18 +70,25 @@ fn start() -> Result<(), String> {
 
 /// Runs `scripts/cassandra`.
 pub(crate) fn script(command: &str, environment: &[(&str, String)]) -> Result<(), String> {
+    run(&command.split(' ').collect::<Vec<_>>(), environment).map(drop)
+}
+
+/// Runs Cassandra's own tool on the node of `scripts/cassandra`. Gives what it printed.
+pub(crate) fn nodetool(arguments: &[&str]) -> Result<String, String> {
+    run(&[&["nodetool"], arguments].concat(), &[])
+}
+
+fn run(arguments: &[&str], environment: &[(&str, String)]) -> Result<String, String> {
     let path = root().join("scripts/cassandra");
     let environment = environment.iter().map(|(name, value)| (*name, value.as_str()));
-    let done = Command::new(&path)
-        .args(command.split(' '))
-        .envs(environment)
-        .output()
-        .map_err(|error| error.to_string())?;
+    let done =
+        Command::new(&path).args(arguments).envs(environment).output().map_err(|error| error.to_string())?;
     if done.status.success() {
-        return Ok(());
+        return Ok(String::from_utf8_lossy(&done.stdout).into_owned());
     }
     let said = String::from_utf8_lossy(&done.stderr);
-    Err(format!("scripts/cassandra {command}: {}", said.trim().lines().last().unwrap_or("failed")))
+    let reason = said.trim().lines().last().unwrap_or("failed");
+    Err(format!("scripts/cassandra {}: {reason}", arguments.join(" ")))
 }
 
 fn root() -> PathBuf {

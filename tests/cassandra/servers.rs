@@ -5,17 +5,17 @@ use std::time::{Duration, Instant};
 
 use plumbago::model::Retention;
 use plumbago::store::cassandra::schema::{Indexes, Replication, Schema, apply};
-use plumbago::store::cassandra::{Cluster, Settings};
+use plumbago::store::cassandra::{Cluster, Purpose, Settings};
 
 use crate::harness::{Server, Setup, now};
 use crate::names::interop::BigGraphite;
 use crate::node;
 use serde_json::json;
 
-const RETENTIONS: &str = "1s:2h,10s:6h,60s:2d";
+pub(crate) const RETENTIONS: &str = "1s:2h,10s:6h,60s:2d";
 
 /// Keyspaces with all tables, for all tests here: making the indexes takes longest.
-static SCHEMA: LazyLock<Option<Settings>> = LazyLock::new(|| {
+pub(crate) static SCHEMA: LazyLock<Option<Settings>> = LazyLock::new(|| {
     let settings = node::shared("servers")?;
     let cluster = Cluster::connect(settings.clone()).unwrap();
     let retention: Retention = "7200*1s:2160*10s:2880*60s".parse().unwrap();
@@ -37,11 +37,11 @@ pub(crate) fn setup(settings: &Settings, index: &str) -> Setup {
 }
 
 /// A name no other test has.
-fn fresh(name: &str) -> String {
+pub(crate) fn fresh(name: &str) -> String {
     format!("{name}{}", uuid::Uuid::new_v4().simple())
 }
 
-fn settle(server: &Server) {
+pub(crate) fn settle(server: &Server) {
     let answer = server.post("/internal/flush?settle=1", &[]);
     assert_eq!(answer.status, 200, "{}", answer.body);
 }
@@ -193,6 +193,12 @@ fn a_server_starts_and_takes_points_without_the_cluster() {
     until("the trouble", || server.counter("plumbago_cluster_trouble") == 1);
     assert!(server.errors().contains("store.cassandra.nodes"), "{}", server.errors());
     assert_eq!(server.counter("plumbago_spool_points"), 1);
+    // It has never seen the names of the others.
+    for path in ["/render?format=json&target=alone.a", "/metrics/find?format=json&query=alone.*"] {
+        let answer = server.get(path);
+        assert_eq!(answer.status, 503, "{path}: {}", answer.body);
+        assert!(answer.body.contains("store.cassandra.nodes"), "{path}: {}", answer.body);
+    }
     let answer = server.post("/internal/flush", &[]);
     assert_eq!(answer.status, 200, "what is on disk is safe: {}", answer.body);
     let (status, setup) = server.stop("TERM");
@@ -256,8 +262,8 @@ fn what_one_deletes_is_gone_for_all() {
     until("both metrics", || found(&two) == 2);
     assert_eq!(two.points(&format!("{top}.a.x"), time - 10, time).len(), 1);
 
-    let (status, setup) = one.stop("TERM");
-    assert!(status.success());
+    // While both run, and from another machine.
+    let setup = crate::servers::setup(settings, "memory");
     let run = |arguments: &[&str]| {
         let output = setup.run(arguments);
         assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
@@ -265,7 +271,7 @@ fn what_one_deletes_is_gone_for_all() {
     };
     assert_eq!(run(&["delete", "--dry-run", &format!("{top}.a.*")]), format!("{top}.a.x\n"));
     run(&["delete", &format!("{top}.a.*")]);
-    until("the deletion", || found(&two) == 1);
+    until("the deletion", || found(&one) == 1 && found(&two) == 1);
     // The same name again begins empty: its points went with it.
     two.store(&format!("{top}.a.x 2 {}\n", time + 1));
     assert_eq!(two.points(&format!("{top}.a.x"), time - 10, time + 1), [(2.0, time + 1)]);
@@ -274,4 +280,40 @@ fn what_one_deletes_is_gone_for_all() {
     run(&["repair", "--dry-run"]);
     let refused = Setup::new().run(&["clean"]);
     assert_eq!(refused.status.code(), Some(2), "{}", String::from_utf8_lossy(&refused.stderr));
+}
+
+/// BigGraphite's tools remove rows and tell nobody.
+#[test]
+fn what_vanished_from_the_tables_is_forgotten() {
+    let Some(settings) = &*SCHEMA else { return };
+    let (top, old) = (fresh("vanished"), now() - 7000);
+    let memory = setup(settings, "memory").set("store.cassandra.reload_interval", "1s").start();
+    let sasi = setup(settings, "sasi").start();
+    let names = |server: &Server| -> Vec<String> {
+        let nodes = server.json(&format!("/metrics/find?format=json&query={top}.*"));
+        nodes
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|node| node["path"].as_str().unwrap().rsplit('.').next().unwrap().to_owned())
+            .collect()
+    };
+    memory.store(&format!("{top}.stays 1 {old}\n{top}.goes 1 {old}\n{top}.lives 1 {}\n", now()));
+    settle(&memory);
+    until("all metrics", || names(&sasi) == ["goes", "lives", "stays"]);
+    assert_eq!(sasi.points(&format!("{top}.goes"), old - 10, old), [(1.0, old)]);
+
+    let cluster = Cluster::connect(settings.clone()).unwrap();
+    for (name, table) in
+        ["goes", "lives"].iter().flat_map(|n| ["metrics_metadata", "metrics"].map(|t| (n, t)))
+    {
+        let keyspace = &settings.keyspace_metadata;
+        let text = format!("DELETE FROM {keyspace}.{table} WHERE name = '{top}.{name}'");
+        cluster.block_on(cluster.run_once(Purpose::Background, &text, ())).unwrap();
+    }
+    // The one that is written to is made again; until then the others lack it.
+    until("the loss", || names(&memory) == ["lives", "stays"]);
+    until("the metric that lives", || names(&sasi) == ["lives", "stays"]);
+    assert_eq!(memory.points(&format!("{top}.goes"), old - 10, old), []);
+    until("the loss", || sasi.points(&format!("{top}.goes"), old - 10, old).is_empty());
 }

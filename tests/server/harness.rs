@@ -179,6 +179,11 @@ impl Server {
         }
     }
 
+    /// What it was started with.
+    pub(crate) fn setup(&self) -> &Setup {
+        &self.setup
+    }
+
     /// What it said on stderr so far.
     pub(crate) fn errors(&self) -> String {
         self.errors.lock().clone()

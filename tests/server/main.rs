@@ -7,6 +7,7 @@
 mod disk_full;
 mod harness;
 mod ingest;
+mod operate;
 mod read;
 mod relay;
 mod restart;

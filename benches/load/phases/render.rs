@@ -43,7 +43,7 @@ pub(crate) fn run(server: &mut Running, report: &mut Report) -> Result<()> {
 }
 
 /// How many series an answer has, and how many values in all that are not null.
-fn shape(answer: &[u8]) -> Result<(usize, usize)> {
+pub(crate) fn shape(answer: &[u8]) -> Result<(usize, usize)> {
     let answer: Value = serde_json::from_slice(answer)?;
     let series = answer.as_array().map_or(&[][..], Vec::as_slice);
     let known = |point: &&Value| point.get(0).is_some_and(|value| !value.is_null());

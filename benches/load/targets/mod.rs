@@ -66,7 +66,8 @@ pub(crate) struct Ports {
 }
 
 impl Ports {
-    fn free() -> Result<Self> {
+    /// Chooses five.
+    pub(crate) fn free() -> Result<Self> {
         // All five are held until all five are known, so that no two are the same.
         let held: Vec<TcpListener> =
             (0..5).map(|_| TcpListener::bind("127.0.0.1:0")).collect::<Result<_, _>>()?;

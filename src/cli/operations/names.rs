@@ -1,17 +1,15 @@
 //! `clean` and `repair`: the names in Cassandra.
 
-use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use serde_json::json;
 
+use super::{cluster, meter};
 use crate::cli::{Clean, Output, Repair, UsageError, to_stdout};
-use crate::config::{CassandraIndex, Config, StoreKind};
-use crate::server::{cluster_settings, now};
-use crate::store::cassandra::Cluster;
-use crate::store::cassandra::names::{Names, Orphan, Progress};
-use crate::store::cassandra::schema::Indexes;
+use crate::config::{Config, StoreKind};
+use crate::server::now;
+use crate::store::cassandra::names::{Names, Orphan};
 
 /// Deletes metrics that nobody writes to any more, and empty directories.
 pub(in crate::cli) fn clean(config: &Config, arguments: &Clean, output: Output) -> Result<()> {
@@ -20,9 +18,9 @@ pub(in crate::cli) fn clean(config: &Config, arguments: &Clean, output: Output) 
         None => longest_retention(config),
     };
     let before_ms = (i64::from(now()) - kept).max(0) * 1000;
-    let names = open(config)?;
-    let cleaned = names.clean(before_ms, arguments.dry_run, &mut show)?;
-    done();
+    let names = of_cluster(config)?;
+    let cleaned = names.clean(before_ms, arguments.dry_run, &mut meter::ring)?;
+    meter::clear();
     print(
         output,
         arguments.dry_run,
@@ -33,10 +31,10 @@ pub(in crate::cli) fn clean(config: &Config, arguments: &Clean, output: Output) 
 
 /// Completes what creating or deleting left half done.
 pub(in crate::cli) fn repair(config: &Config, arguments: &Repair, output: Output) -> Result<()> {
-    let names = open(config)?;
+    let names = of_cluster(config)?;
     let policy = |name: &str| Arc::new(config.rules.policy_for(name).policy);
-    let repaired = names.repair(arguments.dry_run, &policy, &mut show)?;
-    done();
+    let repaired = names.repair(arguments.dry_run, &policy, &mut meter::ring)?;
+    meter::clear();
     let orphans =
         repaired.orphans.into_iter().map(|(name, orphan)| format!("{name}: {}", lack(orphan))).collect();
     print(
@@ -47,26 +45,22 @@ pub(in crate::cli) fn repair(config: &Config, arguments: &Repair, output: Output
     )
 }
 
-fn lack(orphan: Orphan) -> &'static str {
-    match orphan {
-        Orphan::NoMetadata => "has no config",
-        Orphan::NoMetric => "is in no directory",
-        Orphan::Ghost => "was deleted, and noted as used later",
-    }
-}
-
-fn open(config: &Config) -> Result<Names> {
+fn of_cluster(config: &Config) -> Result<Names> {
     if config.store.kind != StoreKind::Cassandra {
         bail!(UsageError(
             "this is for names in Cassandra; the embedded store keeps its own in order (store.kind is \"embedded\")"
                 .to_owned()
         ));
     }
-    let indexes = match config.cassandra.index {
-        CassandraIndex::Memory | CassandraIndex::Sasi => Indexes::Sasi,
-        CassandraIndex::Sai => Indexes::Sai,
-    };
-    Ok(Names::new(Arc::new(Cluster::connect(cluster_settings(&config.cassandra)?)?), indexes))
+    cluster::names(config)
+}
+
+fn lack(orphan: Orphan) -> &'static str {
+    match orphan {
+        Orphan::NoMetadata => "has no config",
+        Orphan::NoMetric => "is in no directory",
+        Orphan::Ghost => "was deleted, and noted as used later",
+    }
 }
 
 /// A metric that was not written to for so long has no data left, whichever rule it has.
@@ -92,20 +86,6 @@ fn config_duration(text: &str) -> Result<i64> {
         _ => return Err(bad().into()),
     };
     Ok(number.checked_mul(unit).ok_or_else(bad)?)
-}
-
-fn show(progress: Progress) {
-    if io::stderr().is_terminal() {
-        let Progress { done, total, rows } = progress;
-        eprint!("\r{:3} % of the ring, {rows} rows\x1b[K", done * 100 / total.max(1));
-        let _ = io::stderr().flush();
-    }
-}
-
-fn done() {
-    if io::stderr().is_terminal() {
-        eprint!("\r\x1b[K");
-    }
 }
 
 fn print(output: Output, trial: bool, verb: &str, found: &[(&str, Vec<String>)]) -> Result<()> {

@@ -150,6 +150,9 @@ impl Kind for ConsistencyChoice {
     const NAME: &'static str = "consistency level";
 }
 
+/// Fourteen bits, but for the last number, which is for copies.
+const WRITERS: u16 = (1 << 14) - 1;
+
 /// A writer's number, or leave it to the server.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "Value")]
@@ -159,10 +162,10 @@ impl TryFrom<Value> for WriterId {
     type Error = String;
 
     fn try_from(value: Value) -> Result<Self, String> {
-        let number = value.as_integer().and_then(|n| u16::try_from(n).ok()).filter(|&n| n < 1 << 14);
+        let number = value.as_integer().and_then(|n| u16::try_from(n).ok()).filter(|&n| n < WRITERS);
         match value.as_str() {
             Some("auto") => Ok(Self(None)),
-            _ => number.map(|n| Self(Some(n))).ok_or_else(|| expected("\"auto\" or 0 to 16383", &value)),
+            _ => number.map(|n| Self(Some(n))).ok_or_else(|| expected("\"auto\" or 0 to 16382", &value)),
         }
     }
 }
@@ -203,8 +206,8 @@ mod tests {
         assert!(canonical::<IndexChoice>("'lucene'").contains("\"memory\", \"sasi\" or \"sai\""));
         assert_eq!(canonical::<ConsistencyChoice>("'local_quorum'"), "\"LOCAL_QUORUM\"");
         assert!(canonical::<ConsistencyChoice>("'SOME'").contains("one of ONE, TWO"));
-        assert_eq!(canonical::<WriterId>("16383"), "16383");
+        assert_eq!(canonical::<WriterId>("16382"), "16382");
         assert_eq!(canonical::<WriterId>("'auto'"), "\"auto\"");
-        assert!(canonical::<WriterId>("16384").contains("0 to 16383"));
+        assert!(canonical::<WriterId>("16383").contains("0 to 16382"));
     }
 }

@@ -77,6 +77,7 @@ impl Backend for FakeBackend {
             "limit" => return Err(FindFailure::Limit("more than 5 hits (query.max_find_hits)".into())),
             "invalid" => return Err(FindFailure::Invalid("unclosed `{` in `invalid`".into())),
             "store" => return Err(FindFailure::Store("disk on fire".into())),
+            "away" => return Err(FindFailure::Away("no node answers".into())),
             "panic" => panic!("a bug"),
             "slow" if self.dawdle(cancel).deadline => return Err(FindFailure::Deadline),
             "slow" => return Err(FindFailure::Abandoned),
@@ -136,6 +137,7 @@ impl FakeBackend {
         match request.pattern.as_str() {
             "limit" => return Err(SourceError::Limit("more than 5 series (query.max_series)".into())),
             "store" => return Err(SourceError::Store("disk on fire".into())),
+            "away" => return Err(SourceError::Away("no node answers".into())),
             "panic" => panic!("a bug"),
             "slow" if self.dawdle(cancel).deadline => return Err(SourceError::Deadline),
             "slow" => return Err(SourceError::Abandoned),

@@ -135,6 +135,7 @@ fn failures_have_their_own_codes_and_are_counted() {
     for (query, status, text) in [
         ("limit", 422, "more than 5 hits (query.max_find_hits)"),
         ("store", 500, "reading the store failed: disk on fire"),
+        ("away", 503, "out of reach for now; nothing is wrong with the query: no node answers"),
         ("slow", 504, "query.find_timeout"),
         ("panic", 500, "internal error"),
     ] {
@@ -143,8 +144,8 @@ fn failures_have_their_own_codes_and_are_counted() {
         assert!(reply.body.contains(text), "{query}: {}", reply.body);
     }
     assert_eq!(server.telemetry.find_limited.get(), 1);
-    assert_eq!(server.telemetry.requests.get(), 4);
-    assert_eq!(server.telemetry.request_errors.get(), 4);
+    assert_eq!(server.telemetry.requests.get(), 5);
+    assert_eq!(server.telemetry.request_errors.get(), 5);
 }
 
 /// Captured.

@@ -209,6 +209,7 @@ fn mistakes_and_failures_have_their_codes() {
         ),
         ("limit", 422, "more than 5 series (query.max_series)"),
         ("store", 500, "reading the store failed: disk on fire"),
+        ("away", 503, "out of reach for now; nothing is wrong with the query: no node answers"),
         ("slow", 504, "query.render_timeout"),
         ("panic", 500, "internal error"),
     ] {
@@ -218,7 +219,7 @@ fn mistakes_and_failures_have_their_codes() {
         assert_eq!(reply.header("content-type"), Some("text/plain; charset=utf-8"));
     }
     assert_eq!(server.telemetry.render_limited.get(), 1);
-    assert_eq!(server.telemetry.request_errors.get(), 5);
+    assert_eq!(server.telemetry.request_errors.get(), 6);
 }
 
 #[test]

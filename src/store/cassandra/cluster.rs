@@ -23,6 +23,10 @@ use super::{ClusterError, Purpose, Settings, tls};
 /// for each caller.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
+/// How often an idle connection is asked for a sign of life. A node that hangs without closing its connections is given up
+/// after this time and [`Settings::connect_timeout`]: until then statements cannot be prepared, which all nodes are asked to do.
+const PING_INTERVAL: Duration = Duration::from_secs(5);
+
 /// Longest time for the nodes to agree on a schema: indexes on a node just started take long.
 const AGREEMENT_TIMEOUT: Duration = Duration::from_secs(120);
 
@@ -118,6 +122,8 @@ impl Cluster {
         let mut builder = SessionBuilder::new()
             .known_nodes(&settings.nodes)
             .connection_timeout(settings.connect_timeout)
+            .keepalive_interval(PING_INTERVAL)
+            .keepalive_timeout(settings.connect_timeout)
             .default_execution_profile_handle(self.profile(Purpose::Background))
             // Enough to know which node holds what; the columns are known.
             .keyspaces_to_fetch([&settings.keyspace, &settings.keyspace_metadata])

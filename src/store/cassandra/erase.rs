@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::rows::Place;
 use super::schema::table_name;
 use super::{Cluster, ClusterError, Fault, Purpose};
-use crate::model::{SlotRange, Stage};
+use crate::model::Stage;
 
 /// Deletions at a time.
 const IN_FLIGHT: usize = 64;
@@ -21,7 +21,7 @@ pub fn erase(cluster: &Arc<Cluster>, metrics: &[(Uuid, Vec<Stage>)], now: u32) -
         for (metric, stages) in metrics {
             for &stage in stages {
                 let statement = prepare(cluster, stage).await?;
-                for start in partitions(stage, now) {
+                for start in Place::starts(stage, now) {
                     if tasks.len() >= IN_FLIGHT {
                         joined(tasks.join_next().await)?;
                     }
@@ -61,30 +61,5 @@ fn joined(
         Some(Ok(result)) => result,
         Some(Err(error)) => Err(ClusterError::new(Fault::Other, "delete points", error.to_string())),
         None => Ok(()),
-    }
-}
-
-/// Starts of all partitions that can hold something, those of points from the near future included.
-fn partitions(stage: Stage, now: u32) -> Vec<i64> {
-    let step = stage.step_secs;
-    let span = u32::try_from(stage.span_secs()).unwrap_or(u32::MAX);
-    let first = stage.floor(now.saturating_sub(span).saturating_sub(step));
-    let last = stage.floor(now.saturating_add(86_400));
-    let range = SlotRange { start: first, step, len: ((last - first) / step) as usize + 1 };
-    Place::partitions(stage, range).into_iter().map(|(start, ..)| start).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn all_partitions_of_a_stage_are_named() {
-        let stage: Stage = "11520*60s_0".parse().unwrap();
-        let starts = partitions(stage, 1_700_000_000);
-        let (first, last, length) = (1_699_200_000_000, 1_700_040_000_000, 120_000_000);
-        assert!((first..first + length).contains(&((1_700_000_000 - 8 * 86_400) * 1000)));
-        assert!((last..last + length).contains(&((1_700_000_000 + 86_400) * 1000)));
-        assert_eq!(starts, (first..=last).step_by(length as usize).collect::<Vec<i64>>());
     }
 }

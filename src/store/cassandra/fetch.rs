@@ -14,7 +14,9 @@ use crate::model::{Aggregator, Partial, SlotRange, Stage, StageKind, Window};
 use crate::store::StoreError;
 
 /// Replicas that the bits of a shard can tell apart.
-const REPLICAS: usize = 4;
+pub(super) const REPLICAS: usize = 4;
+/// Aggregates younger than this may lack another writer's part: BigGraphite's wait in memory for up to ten minutes.
+pub const UNSETTLED_SECS: u32 = 20 * 60;
 /// Rows a node gives at a time: a partition of a raw stage fits.
 const PAGE_ROWS: i32 = 5000;
 
@@ -48,6 +50,29 @@ impl Fetcher {
         range: SlotRange,
         own_shard: Option<i16>,
     ) -> Result<Vec<Window>, StoreError> {
+        let rows = self.rows(stage, wanted, range)?;
+        let windows = wanted.iter().zip(rows);
+        Ok(windows.map(|(one, rows)| assemble(stage, one, rows, range, own_shard)).collect())
+    }
+
+    /// An aggregated stage of one metric, each replica for itself.
+    pub(super) fn read_replicas(
+        &self,
+        stage: Stage,
+        (metric, method): (Uuid, Aggregator),
+        range: SlotRange,
+    ) -> Result<[Option<Window>; REPLICAS], StoreError> {
+        let rows = self.rows(stage, &[Wanted { metric, method, own: None }], range)?;
+        Ok(by_replica(method, rows.into_iter().flatten().collect(), range, None))
+    }
+
+    /// The rows of each metric, in no order.
+    fn rows(
+        &self,
+        stage: Stage,
+        wanted: &[Wanted<'_>],
+        range: SlotRange,
+    ) -> Result<Vec<Vec<Slot>>, ClusterError> {
         let partitions = Place::partitions(stage, range);
         let read = async {
             let statements = Statements::prepare(&self.cluster, stage, wanted).await?;
@@ -59,7 +84,7 @@ impl Fetcher {
                     tasks.spawn(async move {
                         let _permit = queries.acquire().await;
                         let key = (metric, start, from, until);
-                        (nth, start, query(&cluster, stage, &statement, key).await)
+                        (nth, query(&cluster, stage, &statement, key).await)
                     });
                 }
             }
@@ -68,15 +93,13 @@ impl Fetcher {
                 let panicked = |error: tokio::task::JoinError| {
                     ClusterError::new(Fault::Other, "read points", error.to_string())
                 };
-                let (nth, _, found) = done.map_err(panicked)?;
+                let (nth, found) = done.map_err(panicked)?;
                 rows[nth].extend(found?);
             }
             Ok::<_, ClusterError>(rows)
         };
         // The tasks must begin on the runtime that drives the connections.
-        let rows = self.cluster.block_on(read)?;
-        let windows = wanted.iter().zip(rows);
-        Ok(windows.map(|(one, rows)| assemble(stage, one, rows, range, own_shard)).collect())
+        self.cluster.block_on(read)
     }
 }
 
@@ -189,7 +212,7 @@ fn slot(time: u32, shard: i16, value: Option<f64>, count: Option<i16>, written: 
 fn assemble(
     stage: Stage,
     wanted: &Wanted<'_>,
-    mut rows: Vec<Slot>,
+    rows: Vec<Slot>,
     range: SlotRange,
     own_shard: Option<i16>,
 ) -> Window {
@@ -202,14 +225,7 @@ fn assemble(
         }
         return window;
     }
-    rows.sort_by_key(|row| row.written_us);
-    let mut replicas: [Option<Window>; REPLICAS] = [const { None }; REPLICAS];
-    for row in rows.iter().filter(|row| Some(row.shard) != own_shard) {
-        let replica = replicas[replica_of(row.shard)].get_or_insert_with(|| Window::empty(range, true));
-        if let Some(at) = range.position(row.time) {
-            replica.set(at, wanted.method.merge(replica.partial(at), row.partial));
-        }
-    }
+    let mut replicas = by_replica(wanted.method, rows, range, own_shard);
     if let Some(own) = wanted.own {
         let replica =
             replicas[own_shard.map_or(0, replica_of)].get_or_insert_with(|| Window::empty(range, true));
@@ -218,6 +234,24 @@ fn assemble(
         }
     }
     fullest(replicas, range)
+}
+
+/// Adds the rows of each replica's writers up, but for those of one shard.
+fn by_replica(
+    method: Aggregator,
+    mut rows: Vec<Slot>,
+    range: SlotRange,
+    without: Option<i16>,
+) -> [Option<Window>; REPLICAS] {
+    rows.sort_by_key(|row| row.written_us);
+    let mut replicas: [Option<Window>; REPLICAS] = [const { None }; REPLICAS];
+    for row in rows.iter().filter(|row| Some(row.shard) != without) {
+        let replica = replicas[replica_of(row.shard)].get_or_insert_with(|| Window::empty(range, true));
+        if let Some(at) = range.position(row.time) {
+            replica.set(at, method.merge(replica.partial(at), row.partial));
+        }
+    }
+    replicas
 }
 
 fn fullest(replicas: [Option<Window>; REPLICAS], range: SlotRange) -> Window {

@@ -23,8 +23,10 @@ pub const KEEP_SECS: i32 = 35 * 86_400;
 pub const RENEW_INTERVAL: Duration = Duration::from_secs(60);
 /// An owner that was not seen for this long is dead.
 const DEAD_AFTER: Duration = Duration::from_secs(600);
-/// Numbers there are: 14 bits.
-const WRITERS: i16 = 1 << 14;
+/// Numbers there are for servers: 14 bits, but for the last.
+const WRITERS: i16 = COPY_WRITER;
+/// The number under which copies are written. No server may have it: it would take rows of a copy for its own.
+pub(super) const COPY_WRITER: i16 = (1 << 14) - 1;
 
 /// A writer number that is ours.
 #[derive(Debug)]
@@ -33,6 +35,40 @@ pub struct Lease {
     replica: i16,
     writer: i16,
     owner: String,
+}
+
+/// A number and who has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Writer {
+    /// Its replica.
+    pub replica: i16,
+    /// The number.
+    pub writer: i16,
+    /// Host and id of the server.
+    pub owner: String,
+    /// When the server was last seen, in milliseconds since 1970; `None` when it said that it stops.
+    pub seen_ms: Option<i64>,
+}
+
+/// All numbers that belong to somebody.
+pub fn writers(cluster: &Cluster) -> Result<Vec<Writer>, ClusterError> {
+    let keyspace = &cluster.settings().keyspace_metadata;
+    let text = format!("SELECT replica, writer, owner, seen FROM {keyspace}.plumbago_writers");
+    let result = cluster.block_on(cluster.run_once(Purpose::Metadata, &text, ()))?;
+    let result = result.into_rows_result().map_err(|error| unreadable(&error))?;
+    type Row = (i16, i16, Option<String>, Option<CqlTimestamp>);
+    let mut writers = Vec::new();
+    for row in result.rows::<Row>().map_err(|error| unreadable(&error))? {
+        let (replica, writer, owner, seen) = row.map_err(|error| unreadable(&error))?;
+        let seen_ms = seen.map(|seen| seen.0).filter(|&ms| ms > 0);
+        // Whoever makes tables holds a row that is no writer's.
+        if !(0..4).contains(&replica) {
+            continue;
+        }
+        writers.push(Writer { replica, writer, owner: owner.unwrap_or_default(), seen_ms });
+    }
+    writers.sort_by_key(|writer| (writer.replica, writer.writer));
+    Ok(writers)
 }
 
 /// What is kept on the local disk.
@@ -76,7 +112,7 @@ impl Lease {
         Ok(lease)
     }
 
-    /// The number, 0 to 16383.
+    /// The number, 0 to 16382.
     pub fn writer(&self) -> u16 {
         self.writer.unsigned_abs()
     }
@@ -102,7 +138,7 @@ impl Lease {
                 self.table
             );
             let values = (&self.owner, self.replica, self.writer, &self.owner);
-            cluster.run_once(Purpose::Metadata, &text, values).await.map(drop)
+            cluster.run_once(Purpose::Naming, &text, values).await.map(drop)
         })?)
     }
 
@@ -122,14 +158,14 @@ impl Lease {
         }
         let used = self.used(cluster).await?;
         // Servers that start at once should not all try the same.
-        let start =
-            i16::from_be_bytes([Uuid::new_v4().as_bytes()[0], Uuid::new_v4().as_bytes()[1]]) & (WRITERS - 1);
+        let start = i16::from_be_bytes([Uuid::new_v4().as_bytes()[0], Uuid::new_v4().as_bytes()[1]])
+            .rem_euclid(WRITERS);
         for writer in (start..WRITERS).chain(0..start).filter(|writer| !used.contains(writer)) {
             if self.claim(cluster, writer).await?.applied {
                 return Ok(writer);
             }
         }
-        Err(ClusterError::new(Fault::Taken, "take a writer number", "all 16384 are taken")
+        Err(ClusterError::new(Fault::Taken, "take a writer number", "all 16383 are taken")
             .hint(format!("numbers of servers that are gone for good can be deleted from {}", self.table)))
     }
 
@@ -150,7 +186,7 @@ impl Lease {
         );
         let now = CqlTimestamp(now_ms());
         let values = (&self.owner, now, self.replica, writer, &outcome.owner, outcome.seen.map(CqlTimestamp));
-        let taken_over = Outcome::of(cluster.run_once(Purpose::Metadata, &text, values).await?)?;
+        let taken_over = Outcome::of(cluster.run_once(Purpose::Naming, &text, values).await?)?;
         if !taken_over.applied {
             return Err(self.taken(writer, &taken_over));
         }
@@ -165,7 +201,7 @@ impl Lease {
             self.table
         );
         let values = (self.replica, writer, &self.owner, CqlTimestamp(now_ms()));
-        let outcome = Outcome::of(cluster.run_once(Purpose::Metadata, &insert, values).await?)?;
+        let outcome = Outcome::of(cluster.run_once(Purpose::Naming, &insert, values).await?)?;
         if outcome.applied || outcome.owner.as_ref() != Some(&self.owner) {
             return Ok(outcome);
         }
@@ -174,7 +210,7 @@ impl Lease {
             self.table
         );
         let values = (&self.owner, CqlTimestamp(now_ms()), self.replica, writer, &self.owner);
-        Outcome::of(cluster.run_once(Purpose::Metadata, &update, values).await?)
+        Outcome::of(cluster.run_once(Purpose::Naming, &update, values).await?)
     }
 
     async fn used(&self, cluster: &Cluster) -> Result<HashSet<i16>, ClusterError> {

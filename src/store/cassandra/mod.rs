@@ -9,16 +9,22 @@
 //! | `fault`    | what the driver reports, in words that say what to do               |
 //! | `schema`   | the tables: needed, there, different, made                          |
 //! | `lease`    | this server's writer number                                         |
+//! | `flight`   | requests at the same time, but not too many                         |
 //! | `names`    | metrics and directories: made, loaded, found, followed, cleaned     |
 //! | `rows`     | which row of which table a slot is                                  |
 //! | `sender`   | writing points                                                      |
 //! | `fetch`    | reading points                                                      |
 //! | `erase`    | deleting points                                                     |
+//! | `copier`   | copying points from one metric to another                           |
+//! | `census`   | counting rows, and how large tables are                             |
 
+mod census;
 mod cluster;
+mod copier;
 mod erase;
 mod fault;
 mod fetch;
+mod flight;
 mod lease;
 pub mod names;
 mod purpose;
@@ -28,11 +34,13 @@ mod sender;
 mod settings;
 mod tls;
 
+pub use census::{Held, TableSize, held, sizes, tables};
 pub use cluster::Cluster;
+pub use copier::{Copied, Copier, Errand};
 pub use erase::erase;
 pub use fault::{ClusterError, Fault};
-pub use fetch::{Fetcher, Wanted};
-pub use lease::{KEEP_SECS, Lease, RENEW_INTERVAL};
+pub use fetch::{Fetcher, UNSETTLED_SECS, Wanted};
+pub use lease::{KEEP_SECS, Lease, RENEW_INTERVAL, Writer, writers};
 pub use purpose::Purpose;
 pub use scylla::statement::Consistency;
 pub use sender::{Sender, Shipment};

@@ -18,8 +18,10 @@ pub enum Purpose {
     Read,
     /// Writing points.
     Write,
-    /// Reading and writing names.
+    /// Reading names.
     Metadata,
+    /// Writing names.
+    Naming,
     /// Work nobody waits for: loading all names, cleaning, the schema.
     Background,
 }
@@ -33,9 +35,12 @@ pub(super) struct Profiles {
     read: ExecutionProfileHandle,
     write: ExecutionProfileHandle,
     metadata: ExecutionProfileHandle,
+    naming: ExecutionProfileHandle,
     background: ExecutionProfileHandle,
 }
 
+/// Only what reads is ever sent to a second node on suspicion. A write that a node holds up and carries out much later gets
+/// the time stamp of that moment, and would undo what was written since: a deletion would take a metric that was made anew.
 impl Profiles {
     pub(super) fn new(settings: &Settings) -> Self {
         let (levels, timeout) = (settings.levels, settings.request_timeout);
@@ -46,6 +51,7 @@ impl Profiles {
             read: make("read", levels.read, timeout, settings.speculative_delay),
             write: make("write", levels.write, timeout, None),
             metadata: make("metadata", levels.metadata, timeout, settings.speculative_delay),
+            naming: make("naming", levels.metadata, timeout, None),
             background: make("background", levels.background, timeout * BACKGROUND_PATIENCE, None),
         }
     }
@@ -55,6 +61,7 @@ impl Profiles {
             Purpose::Read => self.read.clone(),
             Purpose::Write => self.write.clone(),
             Purpose::Metadata => self.metadata.clone(),
+            Purpose::Naming => self.naming.clone(),
             Purpose::Background => self.background.clone(),
         }
     }

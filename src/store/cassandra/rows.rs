@@ -45,6 +45,16 @@ impl Place {
         }
         partitions
     }
+
+    /// Starts of all partitions that can hold something, those of points from the near future included.
+    pub(super) fn starts(stage: Stage, now: u32) -> Vec<i64> {
+        let step = stage.step_secs;
+        let span = u32::try_from(stage.span_secs()).unwrap_or(u32::MAX);
+        let first = stage.floor(now.saturating_sub(span).saturating_sub(step));
+        let last = stage.floor(now.saturating_add(86_400));
+        let range = SlotRange { start: first, step, len: ((last - first) / step) as usize + 1 };
+        Self::partitions(stage, range).into_iter().map(|(start, ..)| start).collect()
+    }
 }
 
 /// A row of a raw stage: metric, time_start_ms, offset, value.
@@ -98,6 +108,15 @@ mod tests {
         let expected = [(0, 1999, i16::MAX), (2_000_000, 0, i16::MAX), (4_000_000, 0, 1)];
         assert_eq!(Place::partitions(seconds, range), expected);
         assert_eq!(Place::partitions(seconds, SlotRange { start: 5, step: 1, len: 0 }), []);
+    }
+
+    #[test]
+    fn all_partitions_of_a_stage_are_named() {
+        let starts = Place::starts(stage("11520*60s_0"), 1_700_000_000);
+        let (first, last, length) = (1_699_200_000_000, 1_700_040_000_000, 120_000_000);
+        assert!((first..first + length).contains(&((1_700_000_000 - 8 * 86_400) * 1000)));
+        assert!((last..last + length).contains(&((1_700_000_000 + 86_400) * 1000)));
+        assert_eq!(starts, (first..=last).step_by(length as usize).collect::<Vec<i64>>());
     }
 
     #[test]

@@ -7,11 +7,8 @@ use uuid::Uuid;
 
 use super::Identities;
 use crate::model::{Aggregator, MetricId, SlotRange, Stage, StageKind, Window};
-use crate::store::cassandra::{Fetcher, Wanted};
+use crate::store::cassandra::{Fetcher, UNSETTLED_SECS, Wanted};
 use crate::store::{Position, Snapshot, StoreError};
-
-/// Aggregates younger than this may lack another writer's part: BigGraphite's wait in memory for up to ten minutes.
-const UNSETTLED_SECS: u64 = 20 * 60;
 
 /// See the module documentation.
 pub(super) struct Reader {
@@ -31,7 +28,7 @@ impl Snapshot for Reader {
 
     fn settled_until(&self) -> u32 {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-        u32::try_from(now.saturating_sub(UNSETTLED_SECS)).unwrap_or(u32::MAX)
+        u32::try_from(now.saturating_sub(u64::from(UNSETTLED_SECS))).unwrap_or(u32::MAX)
     }
 
     fn read(

@@ -97,6 +97,14 @@ impl Names {
         self.write(self.statements().insert(table, values.len()), values).await
     }
 
+    /// Removes those of these directories that are empty, and those above them that are empty then. Gives the ones removed.
+    pub fn remove_empty_directories(
+        &self,
+        candidates: BTreeSet<String>,
+    ) -> Result<Vec<String>, ClusterError> {
+        self.block_on(self.remove_empty(candidates))
+    }
+
     /// Removes those of these directories that are empty, then those above them that are empty without them. Gives the
     /// ones removed.
     pub(super) async fn remove_empty(

@@ -4,13 +4,18 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use scylla::deserialize::value::MapIterator;
+use scylla::value::CqlTimeuuid;
 
 use super::config::Configs;
 use super::ring::{Piece, Progress};
 use super::statement::{Table, rows};
-use super::{Names, identity};
+use super::{Names, identity, record, stamp};
 use crate::model::Policy;
 use crate::store::cassandra::ClusterError;
+
+/// Name, config, and when it was created and written.
+type Row<'f> =
+    (&'f str, Option<MapIterator<'f, 'f, &'f str, &'f str>>, Option<CqlTimeuuid>, Option<CqlTimeuuid>);
 
 /// A metric of the cluster.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,6 +24,8 @@ pub struct Listed {
     pub name: String,
     /// Its policy; the default for what its config does not say.
     pub policy: Arc<Policy>,
+    /// When it was last noted as written, or else created, in milliseconds since 1970.
+    pub used_ms: Option<i64>,
     /// Where it was found.
     pub rows: Rows,
 }
@@ -70,6 +77,21 @@ impl Names {
         Ok(loaded)
     }
 
+    /// Those of these metrics that have no row, or nothing but what a late touch leaves of a deleted one.
+    pub fn missing(
+        &self,
+        mut wanted: Vec<String>,
+        default: &Arc<Policy>,
+    ) -> Result<HashSet<String>, ClusterError> {
+        self.block_on(async {
+            let there = self.present(Table::Metrics, &wanted).await?;
+            wanted.retain(|name| !there.contains(name));
+            let there = self.policies(&wanted, default).await?;
+            wanted.retain(|name| !there.contains_key(name));
+            Ok(wanted.into_iter().collect())
+        })
+    }
+
     /// `metrics` first: of a metric that is created in between the metadata is seen, and that is enough.
     async fn load_piece(&self, piece: Piece, mut configs: Configs) -> Result<Vec<Listed>, ClusterError> {
         // Of a partition only its key is needed, which spares the nodes reading the components.
@@ -82,13 +104,14 @@ impl Names {
         })
         .await?;
         let mut found = Vec::with_capacity(names.len());
-        self.scan(Table::Metadata, "name, config", piece, |page| {
-            for row in rows::<(&str, Option<MapIterator<'_, '_, &str, &str>>)>(page)? {
+        self.scan(Table::Metadata, "name, config, created_on, updated_on", piece, |page| {
+            for row in rows::<Row<'_>>(page)? {
                 // A row without a config is what a late touch leaves of a deleted metric.
-                let (name, Some(config)) = row? else { continue };
+                let (name, Some(config), created, updated) = row? else { continue };
+                let used_ms = updated.or(created).map(stamp::millis);
                 let policy = configs.decode(config.filter_map(Result::ok));
                 let rows = if names.remove(name) { Rows::Both } else { Rows::Metadata };
-                found.push(Listed { name: name.to_owned(), policy, rows });
+                found.push(Listed { name: name.to_owned(), policy, used_ms, rows });
             }
             Ok(())
         })
@@ -97,6 +120,7 @@ impl Names {
         found.extend(names.into_iter().map(|name| Listed {
             name: name.into_string(),
             policy: default.clone(),
+            used_ms: None,
             rows: Rows::Metric,
         }));
         Ok(found)
@@ -107,5 +131,10 @@ impl Listed {
     /// Its id.
     pub fn id(&self) -> uuid::Uuid {
         identity::id(&self.name)
+    }
+
+    /// Was it not written to for so long that all its data is gone?
+    pub fn is_expired(&self) -> bool {
+        record::is_expired(self.used_ms, &self.policy, stamp::now_ms())
     }
 }

@@ -5,7 +5,6 @@
 //! | `identity`    | what a name is in the tables: components, parent, id                           |
 //! | `config`      | a policy in the tables                                                         |
 //! | `statement`   | the statements, and running them                                               |
-//! | `flight`      | requests at the same time, but not too many                                    |
 //! | `stamp`       | time stamps that tell their server                                             |
 //! | `directories` | directories before what is in them, and none that are empty                    |
 //! | `writer`      | creating, deleting and touching metrics                                        |
@@ -15,6 +14,7 @@
 //! | `plan`        | a glob as queries                                                              |
 //! | `find`        | the metrics and directories that match a glob                                  |
 //! | `survey`      | what is wrong or outdated in the tables                                        |
+//! | `record`      | all that is noted of some metrics                                              |
 //! | `repair`      | putting it right                                                               |
 //!
 //! The tables are BigGraphite's, and everything here may go on while its servers and ours write to them. Two rules make
@@ -26,10 +26,10 @@ mod config;
 mod directories;
 mod feed;
 mod find;
-mod flight;
 pub mod identity;
 mod loader;
 mod plan;
+mod record;
 mod repair;
 mod ring;
 mod stamp;
@@ -44,13 +44,14 @@ pub use config::{decode as decode_config, encode as encode_config};
 pub use feed::{Change, Cursor};
 pub use find::{Hit, LookupError, LookupLimits};
 pub use loader::{Listed, Loaded, Rows};
+pub use record::Record;
 pub use repair::{Cleaned, Repaired};
 pub use ring::Progress;
-pub use survey::Orphan;
+pub use survey::{Counts, Orphan};
 pub use writer::{Creation, NewMetric, Outcome};
 
 use super::schema::Indexes;
-use super::{Cluster, ClusterError};
+use super::{Cluster, ClusterError, flight};
 use directories::KnownDirectories;
 use find::Shapes;
 use stamp::Stamps;

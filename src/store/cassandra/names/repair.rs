@@ -144,7 +144,7 @@ impl Names {
         }
         let cluster = &self.shared.cluster;
         let text = &self.statements().delete_expired;
-        let statement = cluster.prepare(Purpose::Metadata, text).await?;
+        let statement = cluster.prepare(Purpose::Naming, text).await?;
         let done = cluster.session().await?.execute_unpaged(&statement, (name, updated)).await;
         let done = done.map_err(|error| ClusterError::of(format!("run `{text}`"), &error))?;
         // A request that was sent twice finds that its first self was there.

@@ -19,7 +19,7 @@ use crate::store::cassandra::schema::{COMPONENTS, Indexes};
 use crate::store::cassandra::{ClusterError, Fault, Purpose};
 
 /// Rows asked for by one request, when they are asked for by their names.
-const KEYS_AT_ONCE: usize = 20;
+pub(super) const KEYS_AT_ONCE: usize = 20;
 
 /// Name, id and config of a metric.
 pub(super) type MetadataRow<'f> = (&'f str, Option<Uuid>, Option<MapIterator<'f, 'f, &'f str, &'f str>>);
@@ -50,6 +50,7 @@ pub(super) struct Statements {
     insert_directory: Vec<String>,
     pub(super) insert_metadata: String,
     pub(super) select_metadata: String,
+    pub(super) select_record: String,
     pub(super) insert_feed: String,
     pub(super) select_feed: String,
     pub(super) select_created: String,
@@ -77,6 +78,9 @@ impl Statements {
                  VALUES (?, now(), now(), ?, ?)"
             ),
             select_metadata: format!("SELECT name, id, config FROM {k}.metrics_metadata WHERE name IN ?"),
+            select_record: format!(
+                "SELECT name, config, created_on, updated_on, read_on FROM {k}.metrics_metadata WHERE name IN ?"
+            ),
             insert_feed: format!(
                 "INSERT INTO {k}.plumbago_created (minute, at, name, kind) VALUES (?, ?, ?, ?)"
             ),
@@ -153,7 +157,7 @@ fn inserts(keyspace: &str, table: Table) -> Vec<String> {
 impl Names {
     /// Runs a statement about names that gives no rows, or none of interest.
     pub(super) async fn write(&self, text: &str, values: impl SerializeRow) -> Result<(), ClusterError> {
-        let statement = self.shared.cluster.prepare(Purpose::Metadata, text).await?;
+        let statement = self.shared.cluster.prepare(Purpose::Naming, text).await?;
         let session = self.shared.cluster.session().await?;
         session
             .execute_unpaged(&statement, values)

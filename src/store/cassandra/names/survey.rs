@@ -26,6 +26,17 @@ pub enum Orphan {
     Ghost,
 }
 
+/// How many names there are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Rows of `metrics`.
+    pub metrics: u64,
+    /// Rows of `directories`.
+    pub directories: u64,
+    /// Rows of `metrics_metadata`: tagged names are there alone.
+    pub metadata: u64,
+}
+
 /// Texts by their hashes. Two texts with one hash are as likely as a broken disk, and the next survey has other hashes.
 #[derive(Debug, Default)]
 struct Fingerprints {
@@ -85,6 +96,22 @@ impl Names {
             Ok(seen)
         };
         self.ring(read, progress, visit).await
+    }
+
+    /// Counts all names.
+    pub fn count(&self, progress: &mut dyn FnMut(Progress)) -> Result<Counts, ClusterError> {
+        let mut counts = Counts::default();
+        self.block_on(async {
+            for (table, count) in [
+                (Table::Metrics, &mut counts.metrics),
+                (Table::Directories, &mut counts.directories),
+                (Table::Metadata, &mut counts.metadata),
+            ] {
+                self.visit_names(table, progress, |_| *count += 1).await?;
+            }
+            Ok(())
+        })?;
+        Ok(counts)
     }
 
     /// Directories that have metrics below them and no row of their own, sorted.

@@ -10,7 +10,7 @@ use scylla::value::{CqlTimestamp, CqlTimeuuid};
 
 use super::directories::above;
 use super::statement::Table;
-use super::{IN_FLIGHT, Names, config, flight, identity, stamp};
+use super::{IN_FLIGHT, Names, Record, config, flight, identity, stamp};
 use crate::model::Policy;
 use crate::store::cassandra::{ClusterError, Fault, Purpose};
 
@@ -81,7 +81,7 @@ impl Pace {
 
 impl Names {
     /// Creates metrics: the directories above them, their rows, an entry in the feed. Those that are there already stay
-    /// as they are, and their policies are given back. Safe to repeat after an error, and for several servers at once.
+    /// as they are, and their policies are given back; one that had expired is noted as used. Safe to repeat after an error, and for several servers at once.
     pub fn create(&self, metrics: &[NewMetric], creation: Creation) -> Result<Vec<Outcome>, ClusterError> {
         let mut spelled = Vec::with_capacity(metrics.len());
         for metric in metrics {
@@ -105,8 +105,9 @@ impl Names {
     async fn create_chunk(&self, chunk: &[NewMetric], width: usize) -> Result<Vec<Outcome>, ClusterError> {
         let wanted: Vec<String> = chunk.iter().map(|metric| metric.name.clone()).collect();
         let Some(first) = chunk.first() else { return Ok(Vec::new()) };
-        let there = self.policies(&wanted, &first.policy).await?;
-        let outcome = |name: &String| there.get(name).cloned().map_or(Outcome::Created, Outcome::Existed);
+        let there = self.records_async(&wanted, &first.policy).await?;
+        let existed = |record: &Record| Outcome::Existed(record.policy.clone());
+        let outcome = |name: &String| there.get(name).map_or(Outcome::Created, existed);
         let outcomes: Vec<Outcome> = wanted.iter().map(outcome).collect();
         let is_new = |(metric, outcome): (&NewMetric, &Outcome)| {
             (*outcome == Outcome::Created).then(|| metric.clone())
@@ -116,7 +117,11 @@ impl Names {
         self.prepare_directories(&directories).await?;
         self.insert_metrics(new.clone(), width).await?;
         self.confirm_directories(&directories).await?;
-        self.tell(new.iter().map(|metric| metric.name.as_str()), CREATED).await?;
+        let expired = there.iter().filter(|(_, record)| record.is_expired());
+        let revived: Vec<String> = expired.map(|(name, _)| name.clone()).collect();
+        self.touch(&self.statements().touch_updated, &revived, width).await?;
+        let told = new.iter().map(|metric| &metric.name).chain(&revived);
+        self.tell(told.map(String::as_str), CREATED).await?;
         Ok(outcomes)
     }
 
@@ -166,10 +171,10 @@ impl Names {
         kind: &'static str,
     ) -> Result<(), ClusterError> {
         let cluster = &self.shared.cluster;
-        let statement = cluster.prepare(Purpose::Metadata, &self.statements().insert_feed).await?;
+        let statement = cluster.prepare(Purpose::Naming, &self.statements().insert_feed).await?;
         let mut batch = Batch::new(BatchType::Unlogged);
         batch.set_is_idempotent(true);
-        batch.set_execution_profile_handle(Some(cluster.profile(Purpose::Metadata)));
+        batch.set_execution_profile_handle(Some(cluster.profile(Purpose::Naming)));
         let mut values = Vec::with_capacity(entries.len());
         for (at, name) in entries {
             batch.append_statement((*statement).clone());

@@ -172,6 +172,11 @@ fn explain(mut error: ClusterError, item: &Item) -> ClusterError {
             "set sasi_indexes_enabled: true in cassandra.yaml of every node, or store.cassandra.index = \"sai\"",
         );
     }
+    if refused.contains("storageattachedindex") {
+        return error.hint(
+            "these indexes need Cassandra 5.0; with an older one set store.cassandra.index to \"memory\" or \"sasi\"",
+        );
+    }
     if error.fault == Fault::Schema { error.hint("") } else { error }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tokio::task::{JoinError, JoinSet};
 
-use crate::store::cassandra::{ClusterError, Fault};
+use super::{ClusterError, Fault};
 
 /// Does `work` for every item, for at most `width` of them at a time, and gives the results in order. The first error
 /// ends it. Call it inside the cluster's runtime.

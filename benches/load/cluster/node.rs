@@ -1,0 +1,52 @@
+//! One Cassandra node for the whole run, on the same machine as everything else.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Result, ensure};
+
+/// Ports that a node of `scripts/cassandra` started by hand does not have.
+pub(crate) const PORT: u16 = 9242;
+const INTERNAL: u16 = 7200;
+
+/// A node that is stopped, and its data removed, at the end.
+#[derive(Debug)]
+pub(crate) struct Node {
+    script: PathBuf,
+    directory: PathBuf,
+    heap: String,
+}
+
+impl Node {
+    /// Starts an empty node below `scratch` and waits until it answers.
+    pub(crate) fn start(scratch: &Path, heap: &str) -> Result<Self> {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/cassandra");
+        let node = Self { script, directory: scratch.join("bench-cassandra"), heap: heap.to_owned() };
+        node.run("wipe")?;
+        node.run("start")?;
+        node.run("wait")?;
+        Ok(node)
+    }
+
+    fn run(&self, command: &str) -> Result<()> {
+        let status = Command::new(&self.script)
+            .arg(command)
+            .env("PLUMBAGO_CASSANDRA_DIR", &self.directory)
+            .env("PLUMBAGO_CASSANDRA_PORT", PORT.to_string())
+            .env("PLUMBAGO_CASSANDRA_INTERNAL", INTERNAL.to_string())
+            .env("PLUMBAGO_CASSANDRA_HEAP", &self.heap)
+            .status()?;
+        ensure!(status.success(), "scripts/cassandra {command} failed: {status}");
+        Ok(())
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        for command in ["stop", "wipe"] {
+            if let Err(error) = self.run(command) {
+                eprintln!("{error:#}");
+            }
+        }
+    }
+}

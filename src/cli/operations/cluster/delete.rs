@@ -1,0 +1,53 @@
+//! `delete` on a cluster.
+
+use std::collections::BTreeSet;
+
+use anyhow::Result;
+
+use super::super::{meter, print_deleted};
+use super::{Stages, UNLIMITED, default_policy, glob, leaves, names};
+use crate::cli::{Delete, Output};
+use crate::config::Config;
+use crate::model::Cancel;
+use crate::server::now;
+use crate::store::cassandra::erase;
+use crate::store::cassandra::names::Names;
+
+/// Metrics deleted in one go: an interruption costs the work on so many.
+const BATCH: usize = 500;
+/// Requests about names at the same time.
+const IN_FLIGHT: usize = 64;
+
+/// Deletes metrics: of each batch the points first and then the names, so that after an interruption the same command finds
+/// what is left. Servers hear of it by the feed.
+pub(in crate::cli::operations) fn delete(config: &Config, arguments: &Delete, output: Output) -> Result<()> {
+    let names = names(config)?;
+    let found = leaves(&names, &arguments.glob)?;
+    if !arguments.dry_run {
+        let stages = Stages::new(names.cluster())?;
+        let default = default_policy(config);
+        for (done, batch) in found.chunks(BATCH).enumerate() {
+            meter::show("deleted", done * BATCH, found.len());
+            let records = names.records(batch, &default)?;
+            let points: Vec<_> =
+                records.iter().map(|(name, record)| stages.by_id(name, &record.policy)).collect();
+            erase(names.cluster(), &points, now())?;
+            names.delete(batch, IN_FLIGHT)?;
+        }
+        meter::clear();
+        sweep(&names, &arguments.glob)?;
+    }
+    print_deleted(&found, arguments.dry_run, output)
+}
+
+/// Removes empty directories that a run which was interrupted may have left: those that match, and those above.
+fn sweep(names: &Names, text: &str) -> Result<()> {
+    let mut directories = BTreeSet::new();
+    for pattern in [Some(text), text.rsplit_once('.').map(|(above, _)| above)].into_iter().flatten() {
+        let Ok(pattern) = glob(pattern) else { continue };
+        let hits = names.find(&pattern, UNLIMITED, &Cancel::never())?;
+        directories.extend(hits.into_iter().filter(|hit| hit.directory).map(|hit| hit.path));
+    }
+    names.remove_empty_directories(directories)?;
+    Ok(())
+}

@@ -1,0 +1,70 @@
+//! The commands on a cluster. They ask it directly: names through its indexes, points through its tables. So they work while
+//! servers run, and on any machine that has the configuration.
+
+mod copy;
+mod delete;
+mod usage;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use anyhow::Result;
+use uuid::Uuid;
+
+pub(super) use copy::copy;
+pub(super) use delete::delete;
+pub(super) use usage::{du, info, stats};
+
+use crate::cli::UsageError;
+use crate::config::{CassandraIndex, Config};
+use crate::model::glob::Glob;
+use crate::model::{Cancel, Policy, Stage};
+use crate::server::cluster_settings;
+use crate::store::cassandra::names::{LookupLimits, Names, identity};
+use crate::store::cassandra::schema::{Indexes, table_name};
+use crate::store::cassandra::{Cluster, tables};
+
+/// Nobody else waits for what a person asked for on the command line.
+const UNLIMITED: LookupLimits = LookupLimits { max_hits: usize::MAX, max_rows: usize::MAX };
+
+/// The names of the configured cluster.
+pub(super) fn names(config: &Config) -> Result<Names> {
+    let indexes = match config.cassandra.index {
+        CassandraIndex::Memory | CassandraIndex::Sasi => Indexes::Sasi,
+        CassandraIndex::Sai => Indexes::Sai,
+    };
+    Ok(Names::new(Arc::new(Cluster::connect(cluster_settings(&config.cassandra)?)?), indexes))
+}
+
+fn glob(text: &str) -> Result<Glob> {
+    Ok(Glob::parse(text).map_err(|error| UsageError(error.to_string()))?)
+}
+
+fn leaves(names: &Names, text: &str) -> Result<Vec<String>> {
+    Ok(names.find_leaves(&glob(text)?, UNLIMITED, &Cancel::never())?)
+}
+
+/// What metrics without a config get.
+fn default_policy(config: &Config) -> Arc<Policy> {
+    Arc::new(config.rules.default_policy())
+}
+
+/// The stages of metrics, as far as there are tables for them: a retention may be noted whose tables were never made.
+struct Stages {
+    tables: BTreeSet<String>,
+}
+
+impl Stages {
+    fn new(cluster: &Cluster) -> Result<Self> {
+        Ok(Self { tables: tables(cluster, &cluster.settings().keyspace)? })
+    }
+
+    fn of(&self, policy: &Policy) -> Vec<Stage> {
+        let is_there = |stage: &&Stage| self.tables.contains(&table_name(**stage));
+        policy.retention.stages().iter().filter(is_there).copied().collect()
+    }
+
+    fn by_id(&self, name: &str, policy: &Policy) -> (Uuid, Vec<Stage>) {
+        (identity::id(name), self.of(policy))
+    }
+}

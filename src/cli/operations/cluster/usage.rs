@@ -1,0 +1,178 @@
+//! `du`, `stats` and `info` on a cluster.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context as _, Result};
+use serde_json::{Value, json};
+
+use super::super::{canonical_name, meter, open, print_fields};
+use super::{Stages, default_policy, leaves, names};
+use crate::cli::{Info, Output, Usage, UsageError, to_stdout, words};
+use crate::config::Config;
+use crate::model::{Stage, StageKind};
+use crate::server::now;
+use crate::store::cassandra::names::identity;
+use crate::store::cassandra::{Held, TableSize, held, sizes, writers};
+
+/// Metrics counted in one go.
+const BATCH: usize = 200;
+/// What a row takes on disk before compression: key, value, time stamp, time to live. Cassandra does not tell it by metric.
+const RAW_ROW_BYTES: u64 = 25;
+/// The same with a shard and a count.
+const AGGREGATED_ROW_BYTES: u64 = 32;
+
+/// Counts the rows of all metrics that match.
+pub(in crate::cli::operations) fn du(config: &Config, arguments: &Usage, output: Output) -> Result<()> {
+    let names = names(config)?;
+    let found = leaves(&names, &arguments.glob)?;
+    let (stages, default) = (Stages::new(names.cluster())?, default_policy(config));
+    let mut by_stage: BTreeMap<Stage, u64> = BTreeMap::new();
+    for (done, batch) in found.chunks(BATCH).enumerate() {
+        meter::show("counted", done * BATCH, found.len());
+        let records = names.records(batch, &default)?;
+        let metrics: Vec<_> =
+            records.iter().map(|(name, record)| stages.by_id(name, &record.policy)).collect();
+        let counted = held(names.cluster(), &metrics, now())?;
+        for ((_, stages), counts) in metrics.iter().zip(&counted) {
+            for (stage, held) in stages.iter().zip(counts) {
+                *by_stage.entry(*stage).or_default() += held.rows;
+            }
+        }
+    }
+    meter::clear();
+    let sum =
+        |kind| by_stage.iter().filter(|(stage, _)| stage.kind == kind).map(|(_, rows)| rows).sum::<u64>();
+    let (points, aggregates) = (sum(StageKind::Raw), sum(StageKind::Aggregated));
+    let bytes = points * RAW_ROW_BYTES + aggregates * AGGREGATED_ROW_BYTES;
+    to_stdout(|out| {
+        if output == Output::Json {
+            let rows: serde_json::Map<String, Value> =
+                by_stage.iter().map(|(stage, rows)| (stage.to_string(), json!(rows))).collect();
+            let fields = json!({
+                "metrics": found.len(), "points": points, "rows": points + aggregates, "rows_by_stage": rows,
+                "estimated_bytes": bytes,
+            });
+            return Ok(writeln!(out, "{fields}")?);
+        }
+        writeln!(out, "{points} points and {aggregates} aggregates in {} metrics", found.len())?;
+        for (stage, rows) in &by_stage {
+            writeln!(out, "  {rows} rows in {stage}")?;
+        }
+        Ok(writeln!(out, "about {bytes} bytes on each replica before compression (an estimate by rows)")?)
+    })
+}
+
+/// Prints all that the cluster knows about one metric.
+pub(in crate::cli::operations) fn info(config: &Config, arguments: &Info, output: Output) -> Result<()> {
+    let name = canonical_name(&arguments.name, config.ingest.max_name_bytes)
+        .map_err(|error| UsageError(error.to_string()))?;
+    let names = names(config)?;
+    let mut records = names.records(std::slice::from_ref(&name), &default_policy(config))?;
+    let record = records.remove(&name);
+    let record = record
+        .with_context(|| format!("there is no metric `{name}`; `plumbago find` lists those there are"))?;
+    let stages = Stages::new(names.cluster())?.of(&record.policy);
+    let counted = held(names.cluster(), &[(identity::id(&name), stages.clone())], now())?;
+    let counted: Vec<(Stage, Held)> = stages.into_iter().zip(counted.into_iter().flatten()).collect();
+    let mut fields = json!({
+        "name": name,
+        "uuid": identity::id(&name).to_string(),
+        "retention": words::retention(&record.policy.retention),
+        "aggregation": record.policy.aggregator.name(),
+        "x_files_factor": record.policy.x_files_factor,
+        "created": moment(record.created_ms),
+        "updated": moment(record.updated_ms),
+        "read": moment(record.read_ms),
+        "data_since": seconds(counted.iter().filter_map(|(_, held)| held.first).min()),
+        "last_point": seconds(counted.iter().filter_map(|(_, held)| held.last).max()),
+    });
+    match output {
+        Output::Json => fields["stages"] = counted.iter().map(stage_json).collect(),
+        Output::Text => {
+            for (stage, held) in &counted {
+                let since = seconds(held.first);
+                fields[format!("stage {}s", stage.step_secs)] =
+                    json!(format!("{} rows, from {since} to {}", held.rows, seconds(held.last)));
+            }
+        }
+    }
+    to_stdout(|out| print_fields(&fields, output, out))
+}
+
+fn stage_json((stage, held): &(Stage, Held)) -> Value {
+    json!({
+        "stage": stage.to_string(), "rows": held.rows, "first": seconds(held.first), "last": seconds(held.last),
+    })
+}
+
+/// Prints numbers about the whole cluster.
+pub(in crate::cli::operations) fn stats(config: &Config, output: Output) -> Result<()> {
+    let names = names(config)?;
+    let counts = names.count(&mut meter::ring)?;
+    meter::clear();
+    let settings = names.cluster().settings();
+    let mut tables = serde_json::Map::new();
+    let mut keyspaces = vec![&settings.keyspace, &settings.keyspace_metadata];
+    keyspaces.dedup();
+    for keyspace in keyspaces {
+        for (table, TableSize { partitions, bytes }) in sizes(names.cluster(), keyspace)? {
+            let size = json!({ "estimated_partitions": partitions, "estimated_bytes": bytes });
+            tables.insert(format!("{keyspace}.{table}"), size);
+        }
+    }
+    let writers: Vec<Value> = writers(names.cluster())?
+        .into_iter()
+        .map(|w| json!({ "replica": w.replica, "writer": w.writer, "owner": w.owner, "seen": moment(w.seen_ms) }))
+        .collect();
+    let mut fields = json!({
+        "metrics": counts.metrics,
+        "directories": counts.directories,
+        "metadata": counts.metadata,
+        "spool_points": spool(config)?,
+    });
+    match output {
+        Output::Json => {
+            fields["writers"] = json!(writers);
+            fields["tables"] = Value::Object(tables);
+            to_stdout(|out| print_fields(&fields, output, out))
+        }
+        Output::Text => to_stdout(|out| {
+            print_fields(&fields, output, out)?;
+            for writer in &writers {
+                let text = |key: &str| writer[key].as_str().unwrap_or_default().to_owned();
+                let (replica, number) = (&writer["replica"], &writer["writer"]);
+                writeln!(
+                    out,
+                    "writer {number} of replica {replica}: {}, seen {}",
+                    text("owner"),
+                    text("seen")
+                )?;
+            }
+            for (table, size) in &tables {
+                let (bytes, partitions) = (&size["estimated_bytes"], &size["estimated_partitions"]);
+                writeln!(out, "{table}: about {bytes} bytes in {partitions} partitions")?;
+            }
+            Ok(())
+        }),
+    }
+}
+
+/// Points in the data directory of this machine that are not in the cluster yet.
+fn spool(config: &Config) -> Result<Value> {
+    if !config.store.path.join("catalogue.redb").exists() {
+        return Ok(json!("no data directory here"));
+    }
+    Ok(match open(config)? {
+        Some(engine) => json!(engine.spooled()),
+        None => json!("in use by a server, whose plumbago_spool_points says it"),
+    })
+}
+
+fn moment(ms: Option<i64>) -> String {
+    let time = ms.and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok());
+    time.map_or_else(|| "never".to_owned(), |time| time.to_string())
+}
+
+fn seconds(secs: Option<u32>) -> String {
+    moment(secs.map(|secs| i64::from(secs) * 1000))
+}

@@ -1,0 +1,160 @@
+//! `copy`: metrics under other names.
+
+use anyhow::{Context as _, Result, bail};
+use jiff::tz::TimeZone;
+use serde_json::json;
+
+use super::{canonical_name, cluster, local, meter};
+use crate::cli::{Copy, Output, UsageError, to_stdout};
+use crate::config::{Config, StoreKind};
+use crate::model::glob::Glob;
+use crate::render::time::parse_time;
+use crate::server::now;
+
+/// What was asked for, checked.
+pub(super) struct Order {
+    source: String,
+    destination: String,
+    /// Globs that find the metrics.
+    pub(super) patterns: Vec<String>,
+    /// Slots that start at the first time or later, and before the second.
+    pub(super) window: (u32, u32),
+    /// Only count.
+    pub(super) trial: bool,
+}
+
+/// Points and aggregated slots of one metric, or why it was left out.
+pub(super) enum Outcome {
+    Copied { points: u64, aggregates: u64 },
+    Refused(String),
+}
+
+/// Copies one metric to another name.
+pub(super) type Worker<'a> = dyn FnMut(&str, &str) -> Result<Outcome> + 'a;
+
+/// Copies metrics.
+pub(in crate::cli) fn copy(config: &Config, arguments: &Copy, output: Output) -> Result<()> {
+    let order = Order::new(config, arguments)?;
+    match config.store.kind {
+        StoreKind::Embedded => local::copy(config, &order, output),
+        StoreKind::Cassandra => cluster::copy(config, &order, output),
+    }
+}
+
+impl Order {
+    fn new(config: &Config, arguments: &Copy) -> Result<Self> {
+        let name = |text: &str| {
+            canonical_name(text, config.ingest.max_name_bytes).map_err(|error| UsageError(error.to_string()))
+        };
+        let (source, destination) = (name(&arguments.source)?, name(&arguments.destination)?);
+        for name in [&source, &destination] {
+            if !name.contains(';') && !Glob::parse(name).is_ok_and(|glob| glob.is_literal()) {
+                bail!(UsageError(format!(
+                    "`{name}` is a glob; copy takes names, and directories with --recursive"
+                )));
+            }
+        }
+        let is_inside = destination.strip_prefix(&source).is_some_and(|rest| rest.starts_with('.'));
+        if source == destination || arguments.recursive && is_inside {
+            bail!(UsageError(format!("`{source}` cannot be copied into itself")));
+        }
+        let mut patterns = vec![source.clone()];
+        if arguments.recursive {
+            patterns.push(format!("{source}.**"));
+        }
+        let window = (
+            time(config, arguments.from.as_deref())?.unwrap_or(0),
+            time(config, arguments.until.as_deref())?.unwrap_or(u32::MAX),
+        );
+        Ok(Self { source, destination, patterns, window, trial: arguments.dry_run })
+    }
+
+    /// The new name of a metric.
+    fn target(&self, name: &str) -> String {
+        let rest = name.strip_prefix(&self.source).unwrap_or_default();
+        format!("{}{rest}", self.destination)
+    }
+
+    /// Copies metrics one after another and prints what became of them.
+    pub(super) fn run(&self, found: &[String], output: Output, worker: &mut Worker<'_>) -> Result<()> {
+        if found.is_empty() {
+            bail!(
+                "there is no metric `{}`; `plumbago find` lists those there are",
+                self.patterns.join("` or `")
+            );
+        }
+        let (mut lines, mut refused) = (Vec::new(), Vec::new());
+        let (mut points, mut aggregates) = (0, 0);
+        for (done, source) in found.iter().enumerate() {
+            meter::show(&format!("{points} points, metric"), done + 1, found.len());
+            let target = self.target(source);
+            match worker(source, &target).with_context(|| format!("copying `{source}`"))? {
+                Outcome::Copied { points: more, aggregates: slots } => {
+                    points += more;
+                    aggregates += slots;
+                    lines.push(json!({ "source": source, "destination": target, "points": more, "aggregates": slots }));
+                }
+                Outcome::Refused(why) => refused.push(why),
+            }
+        }
+        meter::clear();
+        to_stdout(|out| {
+            if output == Output::Json {
+                writeln!(out, "{}", json!({ "copied": !self.trial, "metrics": lines, "refused": refused }))?;
+            } else {
+                for line in &lines {
+                    let text = |key: &str| line[key].as_str().unwrap_or_default();
+                    writeln!(out, "{} -> {}", text("source"), text("destination"))?;
+                }
+            }
+            let would = if self.trial { "would be " } else { "" };
+            eprintln!(
+                "{} metrics with {points} points and {aggregates} aggregates {would}copied",
+                lines.len()
+            );
+            Ok(())
+        })?;
+        match refused.first() {
+            None => Ok(()),
+            Some(first) => bail!("{} metrics were not copied: {first}", refused.len()),
+        }
+    }
+}
+
+fn time(config: &Config, text: Option<&str>) -> Result<Option<u32>> {
+    let Some(text) = text else { return Ok(None) };
+    let zone = TimeZone::get(&config.query.timezone)?;
+    let time = parse_time(text, i64::from(now()), &zone).map_err(|error| UsageError(error.to_string()))?;
+    Ok(Some(u32::try_from(time.max(0)).unwrap_or(u32::MAX)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn order(source: &str, destination: &str, recursive: bool) -> Result<Order> {
+        let (source, destination) = (source.to_owned(), destination.to_owned());
+        let arguments = Copy { source, destination, recursive, from: None, until: None, dry_run: false };
+        Order::new(&Config::default(), &arguments)
+    }
+
+    #[test]
+    fn names_below_keep_their_rest() {
+        let order = order("a.b", "x", true).unwrap();
+        assert_eq!(order.patterns, ["a.b", "a.b.**"]);
+        assert_eq!((order.target("a.b.c.d"), order.target("a.b")), ("x.c.d".to_owned(), "x".to_owned()));
+        assert_eq!(order.window, (0, u32::MAX));
+    }
+
+    #[test]
+    fn what_cannot_be_meant_is_refused() {
+        let why = |source, destination, recursive| {
+            order(source, destination, recursive).err().map(|e| e.to_string())
+        };
+        assert!(why("a.*", "b", false).unwrap().contains("is a glob"));
+        assert!(why("a", "a.", false).unwrap().contains("into itself"));
+        assert!(why("a", "a.b", true).unwrap().contains("into itself"));
+        assert_eq!(why("a", "a.b", false), None);
+        assert_eq!(why("a", "ab", true), None);
+    }
+}

@@ -1,0 +1,128 @@
+//! The commands on the store in this machine's data directory.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result};
+use serde_json::json;
+
+use super::copy::{Order, Outcome};
+use super::{canonical_name, meter, open_alone, print_deleted, print_fields};
+use crate::cli::{Delete, Info, Output, Usage, UsageError, to_stdout, words};
+use crate::config::Config;
+use crate::index::FindLimits;
+use crate::model::glob::Glob;
+use crate::model::{Cancel, MetricId, Span, name};
+use crate::rollup::Copied;
+use crate::server::{CopyError, Engine};
+
+/// Metrics deleted in one go.
+const DELETE_BATCH: usize = 10_000;
+
+fn leaves(engine: &Engine, glob: &str) -> Result<Vec<(MetricId, String)>> {
+    let glob = Glob::parse(glob).map_err(|e| UsageError(e.to_string()))?;
+    let limits = FindLimits { max_hits: usize::MAX };
+    Ok(engine.index.find_leaves(&glob, limits, &Cancel::never())?)
+}
+
+/// Deletes metrics with their points.
+pub(super) fn delete(config: &Config, arguments: &Delete, output: Output) -> Result<()> {
+    let engine = open_alone(config)?;
+    let found = leaves(&engine, &arguments.glob)?;
+    if !arguments.dry_run {
+        let ids: Vec<MetricId> = found.iter().map(|(id, _)| *id).collect();
+        engine.points.cut()?;
+        for (done, batch) in ids.chunks(DELETE_BATCH).enumerate() {
+            engine.delete(batch)?;
+            meter::show("deleted", done * DELETE_BATCH + batch.len(), ids.len());
+        }
+        meter::clear();
+    }
+    let names: Vec<String> = found.into_iter().map(|(_, name)| name).collect();
+    print_deleted(&names, arguments.dry_run, output)
+}
+
+/// Copies metrics.
+pub(super) fn copy(config: &Config, order: &Order, output: Output) -> Result<()> {
+    let engine = open_alone(config)?;
+    let mut found: BTreeMap<String, MetricId> = BTreeMap::new();
+    for pattern in &order.patterns {
+        found.extend(leaves(&engine, pattern)?.into_iter().map(|(id, name)| (name, id)));
+    }
+    let names: Vec<String> = found.keys().cloned().collect();
+    order.run(&names, output, &mut |source, target| {
+        let id = found.get(source).copied().context("it was not found")?;
+        Ok(match engine.copy(id, target, order.window, order.trial) {
+            Ok(Copied { points, aggregates }) => Outcome::Copied { points, aggregates },
+            Err(error @ CopyError::OtherPolicy { .. }) => Outcome::Refused(error.to_string()),
+            Err(error) => return Err(error.into()),
+        })
+    })
+}
+
+/// Prints how many metrics a glob has and what they take up.
+pub(super) fn du(config: &Config, arguments: &Usage, output: Output) -> Result<()> {
+    let engine = open_alone(config)?;
+    let found = leaves(&engine, &arguments.glob)?;
+    let mut ids: Vec<MetricId> = found.iter().map(|(id, _)| *id).collect();
+    ids.sort_unstable();
+    let bytes = engine.chunk_bytes(&ids)?;
+    to_stdout(|out| {
+        match output {
+            Output::Json => writeln!(out, "{}", json!({ "metrics": ids.len(), "bytes": bytes }))?,
+            Output::Text => writeln!(out, "{bytes} bytes in {} metrics", ids.len())?,
+        }
+        Ok(())
+    })
+}
+
+/// Prints numbers about the store.
+pub(super) fn stats(config: &Config, output: Output) -> Result<()> {
+    let engine = open_alone(config)?;
+    let policies = engine.points.policies().all();
+    let numbers = json!({
+        "path": config.store.path,
+        "metrics": engine.index.read().len(),
+        "block_bytes": engine.stored_bytes(),
+        "points_in_log": engine.points.held(),
+        "index_bytes": engine.index.read().memory_bytes(),
+        "policies": policies.iter().map(|(_, p)| p.to_string()).collect::<Vec<_>>(),
+    });
+    to_stdout(|out| print_fields(&numbers, output, out))
+}
+
+/// Prints what is known about one metric.
+pub(super) fn info(config: &Config, arguments: &Info, output: Output) -> Result<()> {
+    let name = canonical_name(&arguments.name, config.ingest.max_name_bytes)
+        .map_err(|e| UsageError(e.to_string()))?;
+    let engine = open_alone(config)?;
+    let id = engine.index.read().lookup(name.as_bytes());
+    let id =
+        id.with_context(|| format!("there is no metric `{name}`; `plumbago find` lists those there are"))?;
+    let (policy, span) = engine.points.state(id).context("the metric is being deleted")?;
+    let policy = engine.points.policies().get(policy).context("its policy is not in the catalogue")?;
+    let time = |t: u32| jiff::Timestamp::from_second(i64::from(t)).map(|t| t.to_string()).unwrap_or_default();
+    let first = if span == Span::EMPTY { "never".to_owned() } else { time(span.first) };
+    let last = last_point(&engine, id, span)?
+        .map_or_else(|| "never".to_owned(), |(t, v)| format!("{v} at {}", time(t)));
+    let fields = json!({
+        "name": name,
+        "id": id.0,
+        "uuid": name::biggraphite_id(&name).to_string(),
+        "retention": words::retention(&policy.retention),
+        "aggregation": policy.aggregator.name(),
+        "x_files_factor": policy.x_files_factor,
+        "data_since": first,
+        "last_point": last,
+        "block_bytes": engine.chunk_bytes(&[id])?,
+    });
+    to_stdout(|out| print_fields(&fields, output, out))
+}
+
+/// Spans are kept by the hour; the point itself is read.
+fn last_point(engine: &Engine, id: MetricId, span: Span) -> Result<Option<(u32, f64)>> {
+    let (from, now) = (i64::from(span.last) - 2 * 3600, i64::from(crate::server::now()));
+    let read = engine.points.fetch(&[id], from, i64::from(span.last), now, &Cancel::never())?;
+    let Some(series) = read.into_iter().flatten().next() else { return Ok(None) };
+    let at = series.values.iter().rposition(|v| !v.is_nan());
+    Ok(at.map(|at| (series.range.time(at), series.values[at])))
+}

@@ -1,0 +1,96 @@
+//! The older Cassandra that is supported: its tables are made, a server writes, another one reads and finds.
+
+use std::time::Duration;
+
+use plumbago::model::Retention;
+use plumbago::store::cassandra::schema::{Indexes, Replication, Schema, apply, check};
+use plumbago::store::cassandra::{Cluster, Settings};
+
+use crate::harness::{Server, now};
+use crate::node;
+use crate::servers::{settle, setup, until};
+
+const VERSION: &str = "4.1.10";
+/// Apart from the other nodes that tests start.
+const PORT: &str = "19442";
+const INTERNAL: &str = "17600";
+
+/// A node that lives as long as the test.
+struct OldNode {
+    dir: tempfile::TempDir,
+}
+
+impl OldNode {
+    fn start() -> Result<Self, String> {
+        let node = Self { dir: tempfile::tempdir().unwrap() };
+        node.script("start")?;
+        node.script("wait")?;
+        Ok(node)
+    }
+
+    fn script(&self, command: &str) -> Result<(), String> {
+        node::script(
+            command,
+            &[
+                ("PLUMBAGO_CASSANDRA_VERSION", VERSION.to_owned()),
+                ("PLUMBAGO_CASSANDRA_DIR", self.dir.path().display().to_string()),
+                ("PLUMBAGO_CASSANDRA_PORT", PORT.to_owned()),
+                ("PLUMBAGO_CASSANDRA_INTERNAL", INTERNAL.to_owned()),
+                ("PLUMBAGO_CASSANDRA_HEAP", "512m".to_owned()),
+                ("PLUMBAGO_CASSANDRA_WAIT", "400".to_owned()),
+            ],
+        )
+    }
+
+    fn settings(&self) -> Settings {
+        let nodes = vec![format!("127.0.0.1:{PORT}")];
+        let settings = Settings { nodes, request_timeout: Duration::from_secs(30), ..Settings::default() };
+        node::with_own_keyspaces(settings)
+    }
+}
+
+impl Drop for OldNode {
+    fn drop(&mut self) {
+        let _ = self.script("stop");
+    }
+}
+
+#[test]
+fn cassandra_4_1_will_do() {
+    let node = match OldNode::start() {
+        Ok(node) => node,
+        Err(why) => return node::skip("cassandra_4_1_will_do", &why),
+    };
+    let settings = node.settings();
+    let cluster = Cluster::connect(settings.clone()).unwrap();
+    assert_eq!(cluster.version().unwrap(), VERSION);
+    let retention: Retention = "7200*1s:2160*10s:2880*60s".parse().unwrap();
+    let schema = Schema::new(&settings, [&retention], Indexes::Sasi);
+    apply(&cluster, &schema, Some(&Replication::everywhere(1)), &mut |_| {}).unwrap();
+    assert_eq!(check(&cluster, &schema).unwrap(), []);
+
+    let writer = setup(&settings, "memory").start();
+    let base = (now() - 5400) / 60 * 60;
+    let sent: Vec<(f64, u64)> = (0..120).map(|i| ((i % 10) as f64, base + i)).collect();
+    writer.store(
+        &sent.iter().map(|(value, time)| format!("old.web1.cpu {value} {time}\n")).collect::<String>(),
+    );
+    settle(&writer);
+    let sasi = setup(&settings, "sasi").start();
+    let found =
+        |server: &Server| server.json("/metrics/find?format=json&query=old.w*.c*").as_array().unwrap().len();
+    for server in [&writer, &sasi] {
+        until("the name", || found(server) == 1);
+        assert_eq!(server.points("old.*.cpu", base - 1, base + 120), sent);
+        let mut coarse = server.points("old.*.cpu", now() - 3 * 3600, now());
+        coarse.retain(|&(_, time)| (base..base + 120).contains(&time));
+        assert_eq!(coarse, (0..12).map(|slot| (4.5, base + slot * 10)).collect::<Vec<_>>());
+    }
+
+    let other = node::with_own_keyspaces(settings);
+    let schema = Schema::new(&other, [&retention], Indexes::Sai);
+    let error =
+        apply(&cluster, &schema, Some(&Replication::everywhere(1)), &mut |_| {}).unwrap_err().to_string();
+    assert!(error.contains("index metrics_parent_sai") && error.contains("Cassandra 5.0"), "{error}");
+    assert!(error.contains("store.cassandra.index"), "{error}");
+}
