@@ -150,10 +150,12 @@ impl Ask {
         Ok(picture::draw(&series, options, range, &self.request.tz, format)?)
     }
 
-    /// Thinning comes first, then nulls are left out of what it gives.
+    /// Thinning comes first, then nulls are left out of what it gives. Series without points are shown only beside others
+    /// that have some.
     fn write_json(&self, out: &mut Vec<u8>, series: &[Series]) -> Result<(), Failure> {
-        let any_values = series.iter().any(|s| !s.values.is_empty());
-        match self.max_points.filter(|_| any_values) {
+        let any_points = series.iter().any(|s| !s.values.is_empty());
+        let series = if any_points { series } else { &[] };
+        match self.max_points {
             Some(max) => json::write(out, &thin::thin(series, max)?, self.skip_nulls),
             None => json::write(out, &Line::all(series), self.skip_nulls),
         }
