@@ -21,15 +21,22 @@ use plumbago::render::time::parse_time;
 use serde_json::Value;
 
 /// The files whose cases call functions.
-const FUNCTION_FILES: [&str; 10] = [
+const FUNCTION_FILES: [&str; 17] = [
     "alias.test",
+    "arithmetic.test",
     "combine.test",
     "filter.test",
+    "forecast.test",
+    "gaps.test",
     "group.test",
+    "interval.test",
     "language.test",
+    "nested.test",
+    "percentile.test",
     "points.test",
     "ratio.test",
     "special.test",
+    "synthetic.test",
     "transform.test",
     "window.test",
 ];
@@ -149,7 +156,10 @@ macro_rules! golden {
     };
 }
 
-golden!(alias combine filter find group language output points ratio special time transform window);
+golden!(
+    alias arithmetic combine filter find forecast gaps group interval language nested output percentile points ratio special
+    synthetic time transform window
+);
 
 #[test]
 fn every_function_has_goldens() {

@@ -105,15 +105,18 @@ fn push_param(out: &mut Vec<u8>, param: &Param) {
             out.extend_from_slice(b"true");
         }
     }
-    if param.default != Default::Nothing {
+    // Graphite does not tell of a default where it says that a value is required.
+    if param.default != Default::Nothing && !param.required {
         out.push(b',');
         push_key(out, "default");
         push_default(out, &param.default);
     }
-    if !param.options.is_empty() {
+    let words = param.options.iter().map(|&word| Default::Text(word));
+    let options: Vec<Default> = param.plain_options.iter().copied().chain(words).collect();
+    if !options.is_empty() {
         out.push(b',');
         push_key(out, "options");
-        push_list(out, param.options, |out, text| push_text(out, text));
+        push_list(out, &options, push_default);
     }
     if !param.suggestions.is_empty() {
         out.push(b',');

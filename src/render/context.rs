@@ -173,7 +173,7 @@ impl<'a> Context<'a> {
 
     /// The value of an expression in this window; what it needs is fetched in one batch.
     pub fn evaluate(&self, expr: &Expr) -> Result<Value, RenderError> {
-        let mut plan = plan::Plan::new(self.session.request.now);
+        let mut plan = plan::Plan::new(self.session.request);
         plan.add(expr, self.range)?;
         self.session.prefetch(plan.into_requests())?;
         exec::evaluate(expr, self)

@@ -37,7 +37,7 @@ fn evaluate_targets(
         exprs.push(template::expand(grammar::parse(target)?, &request.template));
     }
     let session = Session::new(request, source, cancel);
-    let mut plan = Plan::new(request.now);
+    let mut plan = Plan::new(request);
     for expr in &exprs {
         plan.add(expr, TimeRange { from: request.from, until: request.until })?;
     }

@@ -26,6 +26,22 @@ pub struct Call {
     pub kwargs: Vec<(String, Expr)>,
 }
 
+impl Call {
+    /// What a parameter gets: by its position, or else by its name.
+    pub fn argument(&self, position: usize, name: &str) -> Option<&Expr> {
+        let keyword = || self.kwargs.iter().find(|(key, _)| key.eq_ignore_ascii_case(name));
+        self.args.get(position).or_else(|| keyword().map(|(_, value)| value))
+    }
+
+    /// The same if it is text.
+    pub fn text(&self, position: usize, name: &str) -> Option<&str> {
+        match self.argument(position, name)? {
+            Expr::Literal(Literal::Text(text)) => Some(text),
+            _ => None,
+        }
+    }
+}
+
 /// `template(body, "a", k="b")`: the values replace `$1` and `$k` in the paths of the body.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Template {

@@ -74,6 +74,35 @@ pub fn round_to(value: f64, places: usize) -> f64 {
     format!("{value:.places$}").parse().unwrap_or(value)
 }
 
+/// The same for places before the point too: a place of -2 rounds to hundreds.
+pub fn round_to_place(value: f64, place: i64) -> f64 {
+    match place {
+        // More decimals than any float has.
+        324.. => value,
+        0..=323 => round_to(value, place as usize),
+        -308..0 => round_to_multiple(value, 10_f64.powi(-place as i32)),
+        _ => value * 0.0,
+    }
+}
+
+/// The remainder of two floats is exact, so halves are known for sure; they go to the even multiple.
+fn round_to_multiple(value: f64, unit: f64) -> f64 {
+    if !value.is_finite() {
+        return value;
+    }
+    let rest = value % unit;
+    let below = value - rest;
+    let odd = (below / unit) % 2.0 != 0.0;
+    let up = rest.abs() * 2.0 > unit || (rest.abs() * 2.0 == unit && odd);
+    if up { below + unit.copysign(value) } else { below }
+}
+
+/// Python's `%d` of a float: its whole part, all digits of it.
+pub fn whole(value: f64) -> String {
+    // Adding zero makes a zero of minus zero.
+    format!("{:.0}", value.trunc() + 0.0)
+}
+
 /// Rust's scientific form: mantissa and exponent.
 fn split_exponent(text: &str) -> (&str, i32) {
     let (digits, exponent) = text.split_once('e').unwrap_or((text, "0"));
@@ -151,6 +180,31 @@ mod tests {
         assert_eq!(round_to(1.0000005, 6), 1.000001); // stored just above the half
         assert_eq!(round_to(0.0000015, 6), 2e-6);
         assert!(round_to(f64::NAN, 6).is_nan());
+    }
+
+    #[test]
+    fn rounding_before_the_point() {
+        for (value, place, expected) in [
+            (1234.5, -2, 1200.0),
+            (1250.0, -2, 1200.0),
+            (1350.0, -2, 1400.0),
+            (-1250.1, -2, -1300.0),
+            (51.0, -2, 100.0),
+            (1.5, 400, 1.5),
+            (1.5, -400, 0.0),
+            (2.675, 2, 2.67),
+        ] {
+            assert_eq!(round_to_place(value, place), expected, "{value} {place}");
+        }
+        assert!(round_to_place(f64::NAN, -1).is_nan());
+        assert_eq!(round_to_place(f64::INFINITY, -1), f64::INFINITY);
+    }
+
+    #[test]
+    fn whole_is_percent_d() {
+        for (value, text) in [(7.9, "7"), (-0.5, "0"), (-3.7, "-3"), (1e20, "100000000000000000000")] {
+            assert_eq!(whole(value), text);
+        }
     }
 
     proptest! {

@@ -2,7 +2,7 @@
 
 use ahash::AHashSet;
 
-use super::context::TimeRange;
+use super::context::{Request, TimeRange};
 use super::error::RenderError;
 use super::expr::{Call, Expr};
 use super::functions::registry;
@@ -12,16 +12,16 @@ use super::source::FetchRequest;
 const MAX_PLANNED: usize = 10_000;
 
 /// The fetches of some expressions, each once.
-pub(super) struct Plan {
-    now: i64,
+pub(super) struct Plan<'a> {
+    request: &'a Request,
     requests: Vec<FetchRequest>,
     seen: AHashSet<FetchRequest>,
     steps: usize,
 }
 
-impl Plan {
-    pub(super) fn new(now: i64) -> Self {
-        Self { now, requests: Vec::new(), seen: AHashSet::new(), steps: 0 }
+impl<'a> Plan<'a> {
+    pub(super) fn new(request: &'a Request) -> Self {
+        Self { request, requests: Vec::new(), seen: AHashSet::new(), steps: 0 }
     }
 
     /// In the order in which they were met.
@@ -44,7 +44,7 @@ impl Plan {
     }
 
     fn fetch(&mut self, pattern: &str, TimeRange { from, until }: TimeRange) {
-        let request = FetchRequest { pattern: pattern.to_owned(), from, until, now: self.now };
+        let request = FetchRequest { pattern: pattern.to_owned(), from, until, now: self.request.now };
         if self.seen.insert(request.clone()) {
             self.requests.push(request);
         }
@@ -55,11 +55,11 @@ impl Plan {
         for arg in call.args.iter().chain(call.kwargs.iter().map(|(_, value)| value)) {
             self.add(arg, range)?;
         }
-        // The first argument once more, where the arguments tell over which window.
-        if let (Some(reach), Some(first)) = (row.reach, call.args.first())
-            && let Some(other) = reach(call, range)
-        {
-            self.add(first, other)?;
+        // The first argument once more, where it can be told over which windows.
+        if let (Some(reach), Some(first)) = (row.reach, call.args.first()) {
+            for other in reach(call, range, self.request) {
+                self.add(first, other)?;
+            }
         }
         Ok(())
     }
@@ -71,7 +71,8 @@ mod tests {
     use crate::render::grammar::parse;
 
     fn planned(target: &str) -> Vec<(String, i64, i64)> {
-        let mut plan = Plan::new(0);
+        let request = Request::new(1000, 2000, 0);
+        let mut plan = Plan::new(&request);
         plan.add(&parse(target).unwrap(), TimeRange { from: 1000, until: 2000 }).unwrap();
         plan.into_requests().into_iter().map(|r| (r.pattern, r.from, r.until)).collect()
     }
@@ -101,7 +102,8 @@ mod tests {
 
     #[test]
     fn unknown_functions_are_found_before_fetching() {
-        let mut plan = Plan::new(0);
+        let request = Request::new(0, 1, 0);
+        let mut plan = Plan::new(&request);
         let target = parse("scale(bogus(a),2)").unwrap();
         let error = plan.add(&target, TimeRange { from: 0, until: 1 }).unwrap_err();
         assert_eq!(error.to_string(), "Invalid parameters (Received request for unknown function: bogus)");

@@ -1,7 +1,8 @@
-//! Differences between neighbours, and their sums.
+//! What lies between neighbours, and sums of all so far.
 
 use super::Invocation;
 use crate::render::error::RenderError;
+use crate::render::interval::parse_offset_secs;
 use crate::render::number::round_to;
 use crate::render::value::Value;
 
@@ -22,6 +23,48 @@ pub(super) fn integral(call: Invocation<'_>) -> Result<Value, RenderError> {
         };
         values.iter().map(|&v| if v.is_nan() { v } else { add(v) }).collect()
     })
+}
+
+/// The sum of an interval so far. Intervals are counted from the start of the request; a null repeats the sum.
+pub(super) fn integral_by_interval(mut call: Invocation<'_>) -> Result<Value, RenderError> {
+    let unit = call.text(1).to_owned();
+    let interval = parse_offset_secs(&unit)?.abs();
+    if interval < 1 {
+        return Err(RenderError::invalid(format!("integralByInterval needs an interval, not '{unit}'")));
+    }
+    let from = call.context.range.from;
+    let mut series = call.series(0);
+    for s in &mut series {
+        let (mut age, step) = (s.start - from, s.step);
+        let mut total = 0.0;
+        for value in s.values_mut() {
+            if age.div_euclid(interval) != (age - step).div_euclid(interval) {
+                total = 0.0;
+            }
+            total += if value.is_nan() { 0.0 } else { *value };
+            *value = total;
+            age += step;
+        }
+        s.tags.set("integralByInterval", unit.as_str());
+        s.rename(format!("integralByInterval({},'{unit}')", s.name));
+    }
+    Ok(series.into())
+}
+
+/// 1 where the value is another than the known one before, else 0.
+pub(super) fn changed(mut call: Invocation<'_>) -> Result<Value, RenderError> {
+    let mut series = call.series(0);
+    for s in &mut series {
+        s.rename(format!("changed({})", s.name));
+        let mut previous = f64::NAN;
+        for value in s.values_mut() {
+            let now = *value;
+            let changed = !previous.is_nan() && !now.is_nan() && now != previous;
+            previous = if now.is_nan() { previous } else { now };
+            *value = f64::from(u8::from(changed));
+        }
+    }
+    Ok(series.into())
 }
 
 pub(super) fn non_negative_derivative(call: Invocation<'_>) -> Result<Value, RenderError> {
@@ -97,6 +140,19 @@ impl Limits {
 #[cfg(test)]
 mod tests {
     use super::super::testing::*;
+
+    #[test]
+    fn sums_begin_anew_and_changes_are_seen() {
+        let store = Memory::new().with("c", 60, &[1.0, 2.0, N, 2.0, 3.0, 4.0]).over(0, 360);
+        let got = store.one("integralByInterval(c,'2min')");
+        assert_eq!(shown(&got), show(&[1.0, 2.0, 2.0, 2.0, 5.0, 4.0]));
+        assert_eq!((&*got.name, &*got.path_expression), ("integralByInterval(c,'2min')", &*got.name));
+        assert_eq!(tags(&got), "name=c integralByInterval=2min");
+        assert!(store.error("integralByInterval(c,'0s')").contains("integralByInterval needs an interval"));
+        assert!(store.error("integralByInterval(c,'2m')").contains("invalid interval `2m`"));
+        let got = store.one("changed(c)");
+        assert_eq!((shown(&got), tags(&got)), (show(&[0.0, 1.0, 0.0, 0.0, 1.0, 1.0]), "name=c".to_owned()));
+    }
 
     #[test]
     fn values_names_and_tags() {

@@ -17,6 +17,8 @@ pub(in crate::render) struct Invocation<'a> {
     first: Option<&'a Expr>,
     /// For each parameter the values given, or its default.
     bound: Vec<Vec<Value>>,
+    /// The parameters that have their default.
+    defaulted: Vec<bool>,
 }
 
 impl<'a> Invocation<'a> {
@@ -46,6 +48,7 @@ impl<'a> Invocation<'a> {
             };
             bound[at].extend(convert(row, &row.params[at], value)?);
         }
+        let defaulted = bound.iter().map(Vec::is_empty).collect();
         for (param, values) in row.params.iter().zip(&mut bound) {
             if !values.is_empty() {
                 continue;
@@ -57,7 +60,7 @@ impl<'a> Invocation<'a> {
                 None => {}
             }
         }
-        Ok(Self { row, context, first, bound })
+        Ok(Self { row, context, first, bound, defaulted })
     }
 
     /// Does the work.
@@ -76,6 +79,11 @@ impl<'a> Invocation<'a> {
         self.first.ok_or_else(|| {
             RenderError::invalid(format!("{} needs an expression, so it cannot be a callback", self.row.name))
         })
+    }
+
+    /// Was the parameter given?
+    pub(super) fn is_given(&self, param: usize) -> bool {
+        self.defaulted.get(param).is_some_and(|defaulted| !defaulted)
     }
 
     /// How many values the parameter got.
@@ -202,9 +210,14 @@ fn plain(kind: Kind, literal: &Literal) -> Option<Literal> {
         Kind::Boolean => boolean(literal).map(Literal::Bool),
         Kind::Float => float(literal).map(Literal::Float),
         Kind::Integer | Kind::Node => integer(literal).map(Literal::Int),
-        Kind::IntOrInf => match float(literal)? {
-            inf if inf == f64::INFINITY => Some(Literal::Float(inf)),
-            _ => integer(literal).map(Literal::Int),
+        Kind::Number => match literal {
+            Literal::Int(_) | Literal::Float(_) => Some(literal.clone()),
+            other => integer(other).map(Literal::Int),
+        },
+        Kind::IntOrInf => match literal {
+            Literal::Int(_) | Literal::Float(_) => Some(literal.clone()),
+            other if float(other) == Some(f64::INFINITY) => Some(Literal::Float(f64::INFINITY)),
+            other => integer(other).map(Literal::Int),
         },
         Kind::Interval => match literal {
             Literal::Text(text) if parse_offset_secs(text).is_ok() => Some(literal.clone()),

@@ -5,30 +5,41 @@
 //! it through [`Row::reach`]. To add a function: write it in its family's file and add a row to [`registry`].
 
 mod alias;
+mod align;
 mod arithmetic;
 mod as_percent;
 mod combine;
 mod consolidate_by;
 mod derivative;
+mod deviation;
 mod divide;
+mod exponential;
 mod filter;
 mod group;
+mod hitcount;
+mod holt_winters;
 mod invocation;
 mod key;
 mod line;
+mod logarithm;
 mod moving;
 mod nulls;
 mod pattern;
+mod percentile;
+mod periodic_gaps;
 mod rank;
 pub mod registry;
+mod regression;
 mod row;
 mod shift;
 mod sliding;
 mod sort;
 mod substr;
 mod summarize;
+mod synthetic;
 #[cfg(test)]
 pub(crate) mod testing;
+mod time_slice;
 
 pub(super) use invocation::Invocation;
 pub use row::{Default, Kind, Param, Row};

@@ -3,19 +3,16 @@
 use super::Invocation;
 use super::sliding::slide;
 use crate::render::aggregate::Aggregation;
-use crate::render::context::TimeRange;
+use crate::render::context::{Request, TimeRange};
 use crate::render::error::RenderError;
-use crate::render::expr::{Call, Expr, Literal};
+use crate::render::expr::{Call, Literal};
 use crate::render::interval::parse_offset_secs;
 use crate::render::value::Value;
 
 /// Where the plan finds the first argument, if the window is a length of time. The step decides the others.
-pub(super) fn reach(call: &Call, range: TimeRange) -> Option<TimeRange> {
-    let keyword = || call.kwargs.iter().find(|(key, _)| key == "windowSize").map(|(_, value)| value);
-    match call.args.get(1).or_else(keyword)? {
-        Expr::Literal(Literal::Text(text)) => Some(range.extended(parse_offset_secs(text).ok()?.abs())),
-        _ => None,
-    }
+pub(super) fn reach(call: &Call, range: TimeRange, _: &Request) -> Vec<TimeRange> {
+    let preview = call.text(1, "windowSize").and_then(|text| parse_offset_secs(text).ok());
+    preview.map(|secs| range.extended(secs.abs())).into_iter().collect()
 }
 
 /// `movingWindow(series, window, function, xff)`.
@@ -54,7 +51,7 @@ pub(super) fn moving(mut call: Invocation<'_>, function: &str, xff: usize) -> Re
 }
 
 /// How much earlier to begin: the length of the window, or so many of the longest steps.
-fn preview_secs(window: &Literal, step: i64) -> Result<i64, RenderError> {
+pub(super) fn preview_secs(window: &Literal, step: i64) -> Result<i64, RenderError> {
     let points = match window {
         Literal::Text(text) => return Ok(parse_offset_secs(text)?.abs()),
         Literal::Int(points) => *points,

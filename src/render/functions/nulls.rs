@@ -1,6 +1,7 @@
 //! What to do about nulls.
 
 use super::Invocation;
+use super::arithmetic::each;
 use crate::render::error::RenderError;
 use crate::render::expr::Literal;
 use crate::render::number::general;
@@ -9,16 +10,18 @@ use crate::render::value::Value;
 
 /// Gaps of up to `limit` values take the value before them; longer ones stay as they are.
 pub(super) fn keep_last_value(mut call: Invocation<'_>) -> Result<Value, RenderError> {
-    let limit = match call.literal(1) {
-        Some(Literal::Int(n)) => usize::try_from(*n).unwrap_or(0),
-        _ => usize::MAX,
-    };
+    let limit = gap_limit(&call);
     let mut series = call.series(0);
     for s in &mut series {
         s.rename(format!("keepLastValue({})", s.name));
         fill_gaps(s.values_mut(), limit);
     }
     Ok(series.into())
+}
+
+/// The longest gap to fill. The conversion goes to the nearest there is: none below zero, any for infinity.
+fn gap_limit(call: &Invocation<'_>) -> usize {
+    call.float_or(1, f64::INFINITY) as usize
 }
 
 fn fill_gaps(values: &mut [f64], limit: usize) {
@@ -36,6 +39,41 @@ fn fill_gaps(values: &mut [f64], limit: usize) {
         }
         last = Some(at);
     }
+}
+
+/// A straight line over gaps of up to `limit` values that lie between two known ones.
+pub(super) fn interpolate(mut call: Invocation<'_>) -> Result<Value, RenderError> {
+    let limit = gap_limit(&call);
+    let mut series = call.series(0);
+    for s in &mut series {
+        s.rename(format!("interpolate({})", s.name));
+        bridge_gaps(s.values_mut(), limit);
+    }
+    Ok(series.into())
+}
+
+fn bridge_gaps(values: &mut [f64], limit: usize) {
+    let mut last: Option<usize> = None;
+    for at in 0..values.len() {
+        let value = values[at];
+        if value.is_nan() {
+            continue;
+        }
+        if let Some(from) = last
+            && (1..=limit).contains(&(at - from - 1))
+        {
+            let (first, steps) = (values[from], (at - from) as f64);
+            for (step, gap) in (1..).zip(&mut values[from + 1..at]) {
+                *gap = first + f64::from(step) * (value - first) / steps;
+            }
+        }
+        last = Some(at);
+    }
+}
+
+/// 1 where there is a value, 0 where there is none.
+pub(super) fn is_non_null(call: Invocation<'_>) -> Result<Value, RenderError> {
+    each(call, "1", |value| f64::from(u8::from(!value.is_nan())))
 }
 
 pub(super) fn transform_null(mut call: Invocation<'_>) -> Result<Value, RenderError> {
@@ -108,6 +146,20 @@ mod tests {
             assert!(got.name.starts_with("keepLastValue(g."));
         }
         assert_eq!(tags(&store().one("keepLastValue(g.a)")), "name=g.a");
+    }
+
+    #[test]
+    fn lines_bridge_gaps_between_values() {
+        for (target, values) in [
+            ("interpolate(g.a)", [N, 1.0, 2.0, 3.0, 4.0, N]),
+            ("interpolate(g.a,2)", [N, 1.0, 2.0, 3.0, 4.0, N]),
+            ("interpolate(g.a,1.5)", [N, 1.0, N, N, 4.0, N]),
+            ("interpolate(g.a,-1)", [N, 1.0, N, N, 4.0, N]),
+            ("isNonNull(g.a)", [0.0, 1.0, 0.0, 0.0, 1.0, 0.0]),
+        ] {
+            assert_eq!(shown(&store().one(target)), show(&values), "{target}");
+        }
+        assert!(store().error("interpolate(g.a,'x')").contains("Invalid \"intOrInf\" value"));
     }
 
     #[test]

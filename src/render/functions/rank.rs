@@ -32,7 +32,7 @@ pub(super) fn limit(mut call: Invocation<'_>) -> Result<Value, RenderError> {
 }
 
 /// A negative number leaves out that many at the end.
-fn first(mut series: Vec<Series>, n: i64) -> Vec<Series> {
+pub(super) fn first(mut series: Vec<Series>, n: i64) -> Vec<Series> {
     series.truncate(slice(0, Some(n), series.len()).end);
     series
 }

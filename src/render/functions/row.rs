@@ -1,7 +1,7 @@
 //! A row of the function table.
 
 use super::Invocation;
-use crate::render::context::TimeRange;
+use crate::render::context::{Request, TimeRange};
 use crate::render::error::RenderError;
 use crate::render::expr::{Call, Literal};
 use crate::render::value::Value;
@@ -20,11 +20,14 @@ pub struct Row {
     pub description: &'static str,
     /// May it be the callback of `groupByNode` and its kin?
     pub aggregator: bool,
-    /// The other window in which the first argument is evaluated, where the arguments alone tell.
-    pub(in crate::render) reach: Option<fn(&Call, TimeRange) -> Option<TimeRange>>,
+    /// The other windows in which the first argument is evaluated, where arguments and request alone tell.
+    pub(in crate::render) reach: Option<Reach>,
     /// What it does.
     pub(in crate::render) run: fn(Invocation<'_>) -> Result<Value, RenderError>,
 }
+
+/// From a call, and the window it is evaluated in, to the other windows of its first argument.
+pub(in crate::render) type Reach = fn(&Call, TimeRange, &Request) -> Vec<TimeRange>;
 
 /// A parameter.
 #[derive(Clone, Copy, Debug)]
@@ -39,8 +42,10 @@ pub struct Param {
     pub default: Default,
     /// May it be given many times? Only the last parameter may.
     pub multiple: bool,
-    /// Values to choose from.
+    /// Words to choose from.
     pub options: &'static [&'static str],
+    /// Values that are no words to choose from; listed before them.
+    pub plain_options: &'static [Default],
     /// Values that function pickers offer.
     pub suggestions: &'static [Default],
 }
@@ -62,6 +67,8 @@ pub enum Kind {
     Float,
     /// A whole number.
     Integer,
+    /// Said to be a whole number, yet Graphite takes a fraction as well.
+    Number,
     /// A length of time such as `5min`.
     Interval,
     /// A number of points, or a length of time.
@@ -92,7 +99,7 @@ impl Kind {
             Kind::Boolean => "boolean",
             Kind::Date => "date",
             Kind::Float => "float",
-            Kind::Integer => "integer",
+            Kind::Integer | Kind::Number => "integer",
             Kind::Interval => "interval",
             Kind::IntOrInterval => "intOrInterval",
             Kind::IntOrInf => "intOrInf",
@@ -149,6 +156,7 @@ impl Param {
             default: Default::Nothing,
             multiple: false,
             options: &[],
+            plain_options: &[],
             suggestions: &[],
         }
     }
@@ -166,6 +174,11 @@ impl Param {
     /// One of these.
     pub(super) const fn one_of(self, options: &'static [&'static str]) -> Self {
         Self { options, ..self }
+    }
+
+    /// Or one of these, which are no words.
+    pub(super) const fn or_plain(self, plain_options: &'static [Default]) -> Self {
+        Self { plain_options, ..self }
     }
 
     /// These are offered.
@@ -196,8 +209,8 @@ impl Row {
         Self { aggregator: true, ..self }
     }
 
-    /// Evaluates its first argument over another window.
-    pub(super) const fn reaching(self, reach: fn(&Call, TimeRange) -> Option<TimeRange>) -> Self {
+    /// Evaluates its first argument over other windows.
+    pub(super) const fn reaching(self, reach: Reach) -> Self {
         Self { reach: Some(reach), ..self }
     }
 }

@@ -1,8 +1,11 @@
 //! Values of an interval become one.
 
 use super::Invocation;
+use super::align::{Unit, aligned};
 use crate::render::aggregate::Aggregation;
+use crate::render::context::{Request, TimeRange};
 use crate::render::error::RenderError;
+use crate::render::expr::Call;
 use crate::render::interval::parse_offset_secs;
 use crate::render::series::Series;
 use crate::render::value::Value;
@@ -10,12 +13,7 @@ use crate::render::value::Value;
 pub(super) fn summarize(mut call: Invocation<'_>) -> Result<Value, RenderError> {
     let (interval_text, function) = (call.text(1).to_owned(), call.text(2).to_owned());
     let align_to_from = call.flag(3);
-    let interval = parse_offset_secs(&interval_text)?;
-    if interval < 1 {
-        return Err(RenderError::invalid(format!(
-            "summarize needs a positive interval, not '{interval_text}'"
-        )));
-    }
+    let interval = positive_interval(&call, &interval_text)?;
     let aggregation = Aggregation::named(&function)?;
     let mut series = call.series(0);
     for s in &mut series {
@@ -34,6 +32,54 @@ pub(super) fn summarize(mut call: Invocation<'_>) -> Result<Value, RenderError> 
         (s.start, s.end, s.step) = (start, if align_to_from { buckets_end } else { end }, interval);
     }
     Ok(series.into())
+}
+
+/// Buckets count from the first stamp; `alignTo` moves that back to the start of a minute, an hour and so on.
+pub(super) fn smart_summarize(mut call: Invocation<'_>) -> Result<Value, RenderError> {
+    let (interval_text, function) = (call.text(1).to_owned(), call.text(2).to_owned());
+    let interval = positive_interval(&call, &interval_text)?;
+    let aggregation = Aggregation::named(&function)?;
+    let mut series = match smart_unit(call.is_given(3).then(|| call.text(3)))? {
+        None => call.series(0),
+        Some(unit) => {
+            let range = aligned(call.context.range, unit, &call.context.request().tz);
+            call.context.at(range).evaluate_series(call.first_expr()?)?
+        }
+    };
+    for s in &mut series {
+        call.context.charge(usize::try_from((s.end - s.start) / interval).unwrap_or(0))?;
+        let (values, end) = buckets(s, aggregation, interval, s.start, s.end);
+        s.tags.set("smartSummarize", interval_text.as_str());
+        s.tags.set("smartSummarizeFunction", function.as_str());
+        s.rename(format!("smartSummarize({}, \"{interval_text}\", \"{function}\")", s.name));
+        s.values = values.into();
+        (s.end, s.step) = (end, interval);
+    }
+    Ok(series.into())
+}
+
+/// Where the plan finds the first argument, if there is something to align to.
+pub(super) fn smart_reach(call: &Call, range: TimeRange, request: &Request) -> Vec<TimeRange> {
+    let unit = smart_unit(call.text(3, "alignTo")).unwrap_or_default();
+    unit.map(|unit| aligned(range, unit, &request.tz)).into_iter().collect()
+}
+
+/// `true` and `false` have meant something else once and are passed over.
+fn smart_unit(align_to: Option<&str>) -> Result<Option<Unit>, RenderError> {
+    match align_to {
+        None | Some("True" | "False") => Ok(None),
+        Some(text) => Unit::named(text).map(Some),
+    }
+}
+
+/// In seconds.
+pub(super) fn positive_interval(call: &Invocation<'_>, text: &str) -> Result<i64, RenderError> {
+    let interval = parse_offset_secs(text)?;
+    if interval < 1 {
+        let function = call.name();
+        return Err(RenderError::invalid(format!("{function} needs a positive interval, not '{text}'")));
+    }
+    Ok(interval)
 }
 
 /// One value for each interval from `start` on, until `end` is reached; and the end of the last one. A bucket counts when
@@ -105,6 +151,25 @@ mod tests {
             shown(&store().one("summarize(a,'90s','count')")),
             show(&[1.0, 1.0, 1.0, 1.0, N, N, 1.0, N])
         );
+    }
+
+    #[test]
+    fn smart_buckets_begin_with_the_series_or_with_an_hour() {
+        let got = store().one("smartSummarize(a,'4min','max')");
+        assert_eq!(&*got.name, "smartSummarize(a, \"4min\", \"max\")");
+        assert_eq!((got.start, got.end, got.step, shown(&got)), (60, 780, 240, show(&[3.0, 5.0, 10.0])));
+        assert_eq!(tags(&got), "name=a smartSummarize=4min smartSummarizeFunction=max");
+        let late = store().over(330, 600);
+        let got = late.one("smartSummarize(a,'5min',alignTo='hours')");
+        assert_eq!((got.start, shown(&got)), (60, show(&[11.0, 10.0])));
+        assert_eq!((late.batches(), late.windows().contains(&(0, 600))), (1, true));
+        for ignored in ["true", "false", "none"] {
+            let target = format!("smartSummarize(a,'5min','sum',{ignored})");
+            assert_eq!(late.one(&target).start, 360);
+        }
+        assert!(store().error("smartSummarize(a,'5min','sum','1h')").contains("nothing to align to"));
+        assert!(store().error("smartSummarize(a,'0s')").contains("smartSummarize needs a positive interval"));
+        assert!(store().limited(100).error("smartSummarize(a,'1s')").contains("query.max_points"));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use parking_lot::Mutex;
 
 use crate::model::Cancel;
 use crate::render::context::Request;
+use crate::render::error::RenderError;
 use crate::render::exec::render;
 use crate::render::series::Series;
 use crate::render::source::{FetchRequest, Fetched, Source, SourceError};
@@ -60,7 +61,11 @@ impl Memory {
     }
 
     pub(crate) fn error(&self, target: &str) -> String {
-        render(&[target.to_owned()], &self.request, self, &Cancel::never()).unwrap_err().to_string()
+        self.attempt(target).unwrap_err().to_string()
+    }
+
+    pub(crate) fn attempt(&self, target: &str) -> Result<Vec<Series>, RenderError> {
+        render(&[target.to_owned()], &self.request, self, &Cancel::never())
     }
 
     /// Windows asked for.
