@@ -55,13 +55,13 @@ mod tests {
 
     #[test]
     fn aggregates_as_lines() {
-        let store = Memory::new().with("a", 60, &[1.0, N, 4.0, 4.0]).with("none", 60, &[N; 4]);
+        let store = Memory::new().with("a", 60, &[1.0, N, 4.0, 4.0]).with("b", 60, &[N; 4]);
         for (target, name, tagged, values) in [
             ("aggregateLine(a)", "aggregateLine(a, 3)", "name=3.0", vec![3.0; 3]),
             ("aggregateLine(a,'count')", "aggregateLine(a, 3)", "name=3", vec![3.0; 3]),
             ("aggregateLine(a,'sum',true)", "aggregateLine(a, 9)", "name=a", vec![9.0; 4]),
-            ("aggregateLine(none)", "aggregateLine(none, None)", "name=None", vec![N; 3]),
-            ("aggregateLine(none,'avg_zero')", "aggregateLine(none, 0)", "name=0.0", vec![0.0; 3]),
+            ("aggregateLine(b)", "aggregateLine(b, None)", "name=None", vec![N; 3]),
+            ("aggregateLine(b,'avg_zero')", "aggregateLine(b, 0)", "name=0.0", vec![0.0; 3]),
         ] {
             let got = store.one(target);
             assert_eq!((&*got.name, &*got.path_expression, tags(&got).as_str()), (name, name, tagged));

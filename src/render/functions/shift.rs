@@ -69,11 +69,15 @@ pub(super) fn time_stack(mut call: Invocation<'_>) -> Result<Value, RenderError>
     if unit.is_empty() {
         return Err(RenderError::invalid("timeStack needs an interval, as in timeStack(a.b,\"1d\",0,7)"));
     }
-    let (first, last) = (call.float_or(2, 0.0) as i64, call.float_or(3, 7.0) as i64);
+    let number = |param: usize, otherwise: i64| match call.literal(param) {
+        Some(Literal::Float(x)) => *x as i64,
+        _ => call.int(param).unwrap_or(otherwise),
+    };
+    let (first, last) = (number(2, 0), number(3, 7));
     let Some(unshifted) = call.series(0).into_iter().next() else { return Ok(Vec::new().into()) };
     let shifts = stacked_shifts(parse_offset_secs(&unit)?, first, last)?;
     let mut result = Vec::new();
-    for (shift, secs) in (first..).zip(shifts) {
+    for (shift, secs) in (first..last).zip(shifts) {
         call.context.session.count_call()?;
         let context = call.context.at(call.context.range.shifted(secs));
         for mut s in context.evaluate_series(call.first_expr()?)? {
