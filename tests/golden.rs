@@ -21,16 +21,26 @@ use plumbago::render::time::parse_time;
 use serde_json::Value;
 
 /// The files whose cases call functions.
-const FUNCTION_FILES: [&str; 10] = [
+const FUNCTION_FILES: [&str; 20] = [
     "alias.test",
+    "callback.test",
     "combine.test",
     "filter.test",
+    "graph.test",
     "group.test",
     "language.test",
+    "legend.test",
+    "lists.test",
+    "nest.test",
     "points.test",
+    "query.test",
     "ratio.test",
+    "rows.test",
+    "select.test",
     "special.test",
+    "tagged.test",
     "transform.test",
+    "wildcards.test",
     "window.test",
 ];
 
@@ -149,7 +159,8 @@ macro_rules! golden {
     };
 }
 
-golden!(alias combine filter find group language output points ratio special time transform window);
+golden!(alias callback combine filter find graph group language legend lists nest output points query ratio rows select
+    special tagged time transform wildcards window);
 
 #[test]
 fn every_function_has_goldens() {

@@ -78,8 +78,9 @@ impl Aggregation {
         let known = || values.iter().copied().filter(|v| !v.is_nan());
         let count = known().count();
         if count == 0 {
-            // Python's len of nothing is 0, where all others have no answer.
-            return if self == Aggregation::Count { 0.0 } else { f64::NAN };
+            // Python's len of nothing is 0, and so is the mean of nulls that count as zeros; all others have no answer.
+            let zero = self == Aggregation::Count || (self == Aggregation::AvgZero && !values.is_empty());
+            return if zero { 0.0 } else { f64::NAN };
         }
         // From zero upwards, in order: the same rounding as Python's sum.
         let sum = || known().fold(0.0, |sum, v| sum + v);

@@ -5,8 +5,8 @@
 pub enum Expr {
     /// A path with its wildcards, escapes already taken out: what is fetched.
     Path(String),
-    /// A `seriesByTag(...)` call, letter for letter: also a fetch.
-    Tagged(String),
+    /// A `seriesByTag(...)` call: also a fetch.
+    Tagged(Tagged),
     /// A function call. `a|f(b)` is read as `f(a,b)`.
     Call(Call),
     /// `template(body, values...)`.
@@ -24,6 +24,15 @@ pub struct Call {
     pub args: Vec<Expr>,
     /// Keyword arguments, which come after the positional ones.
     pub kwargs: Vec<(String, Expr)>,
+}
+
+/// `seriesByTag("k=v", ...)`
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tagged {
+    /// The call letter for letter, which is the path expression of what it finds.
+    pub text: String,
+    /// What the tags must fulfil. Arguments that are not strings are passed over.
+    pub conditions: Vec<String>,
 }
 
 /// `template(body, "a", k="b")`: the values replace `$1` and `$k` in the paths of the body.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::consolidate::Consolidation;
+use super::drawing::Drawing;
 use super::source::Fetched;
 use super::tags::Tags;
 
@@ -30,6 +31,8 @@ pub struct Series {
     pub x_files_factor: f64,
     /// Tags, those that functions add included.
     pub tags: Tags,
+    /// How to draw it, where a function said so: rare, hence out of the way.
+    pub drawing: Option<Box<Drawing>>,
 }
 
 impl Series {
@@ -51,6 +54,7 @@ impl Series {
             values: values.into(),
             consolidation: Consolidation::default(),
             x_files_factor: xff,
+            drawing: None,
         }
     }
 
@@ -68,6 +72,7 @@ impl Series {
             values,
             consolidation: Consolidation::default(),
             x_files_factor: xff,
+            drawing: None,
         }
     }
 
@@ -88,6 +93,11 @@ impl Series {
     /// The values, for editing; copied first if anybody else holds them.
     pub fn values_mut(&mut self) -> &mut [f64] {
         Arc::make_mut(&mut self.values)
+    }
+
+    /// How to draw it, for setting.
+    pub fn drawing_mut(&mut self) -> &mut Drawing {
+        self.drawing.get_or_insert_default()
     }
 
     /// Values that are not null.
