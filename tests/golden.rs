@@ -20,23 +20,33 @@ use plumbago::render::functions::registry;
 use plumbago::render::time::parse_time;
 
 /// The files whose cases call functions.
-const FUNCTION_FILES: [&str; 17] = [
+const FUNCTION_FILES: [&str; 27] = [
     "alias.test",
     "arithmetic.test",
+    "callback.test",
     "combine.test",
     "filter.test",
     "forecast.test",
     "gaps.test",
+    "graph.test",
     "group.test",
     "interval.test",
     "language.test",
+    "legend.test",
+    "lists.test",
+    "nest.test",
     "nested.test",
     "percentile.test",
     "points.test",
+    "query.test",
     "ratio.test",
+    "rows.test",
+    "select.test",
     "special.test",
     "synthetic.test",
+    "tagged.test",
     "transform.test",
+    "wildcards.test",
     "window.test",
 ];
 
@@ -135,8 +145,7 @@ macro_rules! golden {
 }
 
 golden!(
-    alias arithmetic combine filter find forecast gaps group interval language nested output percentile points ratio special
-    synthetic time transform window
+    alias arithmetic callback combine filter find forecast gaps graph group interval language legend lists nest nested output percentile points query ratio rows select special synthetic tagged time transform wildcards window
 );
 
 #[test]

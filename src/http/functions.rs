@@ -12,7 +12,7 @@ use super::error::Failure;
 use super::reply::Wrapping;
 use super::{Api, reply};
 use crate::render::functions::registry::registry;
-use crate::render::functions::{Default, Param, Row};
+use crate::render::functions::{Default, Param, Row, pie};
 use crate::render::number::{push_repr, repr};
 
 /// The module graphite-web names for its own functions; clients group plug-ins by it.
@@ -22,9 +22,7 @@ const MODULE: &str = "graphite.render.functions";
 pub(super) async fn all(State(_): State<Arc<Api>>, call: Call) -> Result<Response, Failure> {
     let params = &call.params;
     let wanted_group = params.get("group");
-    // No pie functions yet: they only matter for pictures.
-    let pie = params.get("type") == Some("pie");
-    let rows = registry().iter().filter(|row| !pie && wanted_group.is_none_or(|group| row.group == group));
+    let rows = rows_of(&call).iter().filter(|row| wanted_group.is_none_or(|group| row.group == group));
     let mut out = Vec::with_capacity(64 * 1024);
     if params.get("grouped").is_some_and(|value| !matches!(value, "0" | "false")) {
         let mut groups: BTreeMap<&str, Vec<&Row>> = BTreeMap::new();
@@ -39,6 +37,11 @@ pub(super) async fn all(State(_): State<Arc<Api>>, call: Call) -> Result<Respons
     answer(&call, StatusCode::OK, out)
 }
 
+/// Those of targets, or with `type=pie` those of pies.
+fn rows_of(call: &Call) -> &'static [Row] {
+    if call.params.get("type") == Some("pie") { pie::rows() } else { registry() }
+}
+
 /// `GET /functions/<name>`
 pub(super) async fn one(
     State(_): State<Arc<Api>>,
@@ -46,7 +49,7 @@ pub(super) async fn one(
     call: Call,
 ) -> Result<Response, Failure> {
     let mut out = Vec::new();
-    if let Some(row) = registry().iter().find(|row| row.name == name) {
+    if let Some(row) = rows_of(&call).iter().find(|row| row.name == name) {
         push_row(&mut out, row);
         return answer(&call, StatusCode::OK, out);
     }

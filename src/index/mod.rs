@@ -29,6 +29,8 @@ pub use found::{FindError, FindLimits, Findings, Found};
 pub use shared::SharedIndex;
 pub use walk::NameWalk;
 
+use std::collections::BTreeSet;
+
 use crate::model::MetricId;
 use crate::model::glob::Glob;
 use search::{Accept, Collect};
@@ -43,6 +45,8 @@ const CHECK_EVERY: usize = 1024;
 pub struct Index {
     names: Texts,
     tree: Tree,
+    /// Those that are not in the tree.
+    tagged: BTreeSet<u32>,
 }
 
 /// Why a metric was not added to the index.
@@ -119,6 +123,7 @@ impl Index {
         };
         self.names.insert(id.0, name).map_err(refused)?;
         if is_tagged(name) {
+            self.tagged.insert(id.0);
             return Ok(());
         }
         self.tree.insert(id, name).map_err(|error| {
@@ -130,7 +135,9 @@ impl Index {
     /// Forgets a metric, and the directories that are empty without it. False when there is no such metric.
     pub fn remove(&mut self, id: MetricId) -> bool {
         let Some(name) = self.names.get(id.0) else { return false };
-        if !is_tagged(name) {
+        if is_tagged(name) {
+            self.tagged.remove(&id.0);
+        } else {
             self.tree.remove(name);
         }
         self.names.remove(id.0);
@@ -139,7 +146,14 @@ impl Index {
 
     /// Bytes allocated for all of it.
     pub fn memory_bytes(&self) -> usize {
-        self.names.memory_bytes() + self.tree.memory_bytes()
+        // A node of the set holds eleven keys and is seven tenths full.
+        self.names.memory_bytes() + self.tree.memory_bytes() + self.tagged.len() * 8
+    }
+
+    /// Up to `limit` tagged metrics from `id` on, in the order of their ids.
+    fn tagged_from(&self, id: u32, limit: usize) -> impl Iterator<Item = (MetricId, &str)> {
+        let ids = self.tagged.range(id..).take(limit);
+        ids.filter_map(|&id| Some((MetricId(id), self.names.get(id)?)))
     }
 
     /// The answer, if it can be had by looking one name up.

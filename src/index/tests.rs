@@ -98,6 +98,28 @@ fn tagged_names_are_found_by_their_text_alone() {
 }
 
 #[test]
+fn tagged_names_are_found_by_what_is_in_them() {
+    let many: Vec<String> = (0..3000).map(|i| format!("cpu;host=h{:04}", 2999 - i)).collect();
+    let mut all: Vec<&str> = many.iter().map(String::as_str).collect();
+    all.extend(["disk.used", "disk;host=h0001"]);
+    let index = index(&all);
+    let found = |end: &'static str, max_hits: usize, cancel: &Cancel| {
+        index.find_tagged("the query", &|name| name.ends_with(end), FindLimits { max_hits }, cancel)
+    };
+    let never = Cancel::never();
+    let names: Vec<String> = found("1", 1000, &never).unwrap().into_iter().map(|(_, name)| name).collect();
+    assert_eq!((names.len(), names[0].as_str()), (301, "cpu;host=h0001"));
+    assert!(names.is_sorted() && names.last().is_some_and(|name| name == "disk;host=h0001"));
+    assert!(matches!(found("1", 300, &never), Err(FindError::TooManyHits { limit: 300, .. })));
+    let gone = Cancel::never();
+    gone.cancel();
+    assert!(matches!(found("1", 1000, &gone), Err(FindError::Abandoned)));
+    let id = index.read().lookup(b"disk;host=h0001").unwrap();
+    assert!(index.write().remove(id));
+    assert_eq!(found("1", 1000, &never).unwrap().len(), 300);
+}
+
+#[test]
 fn paths_sort_by_their_bytes() {
     let index =
         index(&["a.b", "a-b", "a", "a-b.c", "a/b", "a.b-c.d", "a.b.d", "longer.than-8.b", "longer.than-8"]);

@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use ahash::AHashMap;
@@ -14,6 +15,7 @@ use super::plan;
 use super::series::Series;
 use super::source::{FetchRequest, Source};
 use super::value::Value;
+use super::{grammar, template};
 use crate::model::Cancel;
 
 /// What a client asks for, apart from the targets.
@@ -75,6 +77,12 @@ impl TimeRange {
 /// can mean a lot of work.
 const MAX_CALLS: usize = 100_000;
 
+/// Targets made by targets made by targets. Each level takes room on the stack.
+const MAX_NESTED: usize = 8;
+
+/// Running sums of `stacked`, by the name of the stack.
+type Stacks = Rc<RefCell<AHashMap<String, Vec<f64>>>>;
+
 /// What all evaluations of one request share.
 pub(super) struct Session<'a> {
     pub(super) request: &'a Request,
@@ -83,6 +91,8 @@ pub(super) struct Session<'a> {
     fetched: RefCell<AHashMap<FetchRequest, Vec<Series>>>,
     points: Cell<usize>,
     calls: Cell<usize>,
+    /// Targets made by targets that are being evaluated.
+    nested: Cell<usize>,
 }
 
 impl<'a> Session<'a> {
@@ -94,6 +104,7 @@ impl<'a> Session<'a> {
             fetched: RefCell::default(),
             points: Cell::new(0),
             calls: Cell::new(0),
+            nested: Cell::new(0),
         }
     }
 
@@ -131,17 +142,29 @@ pub struct Context<'a> {
     pub range: TimeRange,
     /// The request's, until `setXFilesFactor` changes it for all that is evaluated later in the same window.
     x_files_factor: Cell<f64>,
+    /// Once there are any; from then on other windows share them.
+    stacks: RefCell<Option<Stacks>>,
 }
 
 impl<'a> Context<'a> {
     pub(super) fn new(session: &'a Session<'a>) -> Self {
         let Request { from, until, x_files_factor, .. } = *session.request;
-        Self { session, range: TimeRange { from, until }, x_files_factor: Cell::new(x_files_factor) }
+        Self {
+            session,
+            range: TimeRange { from, until },
+            x_files_factor: Cell::new(x_files_factor),
+            stacks: RefCell::default(),
+        }
     }
 
     /// The same request in another window. What is set there stays there.
     pub fn at(&self, range: TimeRange) -> Context<'a> {
-        Context { session: self.session, range, x_files_factor: self.x_files_factor.clone() }
+        Context {
+            session: self.session,
+            range,
+            x_files_factor: self.x_files_factor.clone(),
+            stacks: self.stacks.clone(),
+        }
     }
 
     /// The request as it came.
@@ -159,11 +182,13 @@ impl<'a> Context<'a> {
         self.x_files_factor.set(xff);
     }
 
-    /// The series of a path expression, sorted by name.
-    pub fn fetch(&self, pattern: &str) -> Result<Vec<Series>, RenderError> {
-        let TimeRange { from, until } = self.range;
-        let request =
-            FetchRequest { pattern: pattern.to_owned(), from, until, now: self.session.request.now };
+    /// The running sums of `stacked`.
+    pub(super) fn stacks(&self) -> Stacks {
+        Rc::clone(self.stacks.borrow_mut().get_or_insert_default())
+    }
+
+    /// The series of a request, sorted by name.
+    pub fn fetch(&self, request: FetchRequest) -> Result<Vec<Series>, RenderError> {
         self.session.prefetch(vec![request.clone()])?;
         let fetched = self.session.fetched.borrow();
         let mut series = fetched.get(&request).cloned().unwrap_or_default();
@@ -182,6 +207,32 @@ impl<'a> Context<'a> {
     /// The series of an expression in this window.
     pub fn evaluate_series(&self, expr: &Expr) -> Result<Vec<Series>, RenderError> {
         self.evaluate(expr)?.into_series()
+    }
+
+    /// The series of targets that a function has written, for each of them; what they need is fetched in one batch.
+    pub(super) fn evaluate_texts(&self, targets: &[String]) -> Result<Vec<Vec<Series>>, RenderError> {
+        let nested = &self.session.nested;
+        if nested.get() == MAX_NESTED {
+            let text = format!("more than {MAX_NESTED} levels of targets made by targets");
+            return Err(RenderError::Limit(text));
+        }
+        nested.set(nested.get() + 1);
+        let result = self.evaluate_all(targets);
+        nested.set(nested.get() - 1);
+        result
+    }
+
+    fn evaluate_all(&self, targets: &[String]) -> Result<Vec<Vec<Series>>, RenderError> {
+        let mut plan = plan::Plan::new(self.session.request.now);
+        let mut exprs = Vec::with_capacity(targets.len());
+        for target in targets {
+            self.session.count_call()?;
+            let expr = template::expand(grammar::parse(target)?, &self.session.request.template);
+            plan.add(&expr, self.range)?;
+            exprs.push(expr);
+        }
+        self.session.prefetch(plan.into_requests())?;
+        exprs.iter().map(|expr| exec::evaluate(expr, self)?.into_series()).collect()
     }
 
     /// Takes points that a function is about to make from the budget of the request.

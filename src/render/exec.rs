@@ -9,7 +9,7 @@ use super::expr::{Call, Expr};
 use super::functions::{Invocation, registry};
 use super::plan::Plan;
 use super::series::Series;
-use super::source::Source;
+use super::source::{FetchRequest, Source};
 use super::value::Value;
 use super::{grammar, template};
 use crate::model::Cancel;
@@ -53,7 +53,14 @@ fn evaluate_targets(
 /// The value of an expression. Templates were written out when the target was read.
 pub(super) fn evaluate(expr: &Expr, context: &Context<'_>) -> Result<Value, RenderError> {
     match expr {
-        Expr::Path(pattern) | Expr::Tagged(pattern) => context.fetch(pattern).map(Value::Series),
+        Expr::Path(pattern) => {
+            let request = FetchRequest::path(pattern, context.range, context.request().now);
+            context.fetch(request).map(Value::Series)
+        }
+        Expr::Tagged(tagged) => {
+            let request = FetchRequest::tagged(tagged, context.range, context.request().now)?;
+            context.fetch(request).map(Value::Series)
+        }
         Expr::Literal(literal) => Ok(Value::Plain(literal.clone())),
         Expr::Call(call) => evaluate_call(call, context),
         Expr::Template(_) => {
@@ -73,13 +80,13 @@ fn evaluate_call(call: &Call, context: &Context<'_>) -> Result<Value, RenderErro
     Invocation::bind(row, context, call.args.first(), args, kwargs)?.run()
 }
 
-/// A function called by another one with series it already has.
-pub(super) fn call_with_series(
+/// A function called by another one, with lists of series it already has as its arguments.
+pub(super) fn call_with_lists(
     name: &str,
-    series: Vec<Series>,
+    lists: Vec<Vec<Series>>,
     context: &Context<'_>,
 ) -> Result<Vec<Series>, RenderError> {
     let row = registry::row(name)?;
-    let args = vec![Value::Series(series)];
+    let args = lists.into_iter().map(Value::Series).collect();
     Invocation::bind(row, context, None, args, Vec::new())?.run()?.into_series()
 }

@@ -5,8 +5,8 @@
 pub enum Expr {
     /// A path with its wildcards, escapes already taken out: what is fetched.
     Path(String),
-    /// A `seriesByTag(...)` call, letter for letter: also a fetch.
-    Tagged(String),
+    /// A `seriesByTag(...)` call: also a fetch.
+    Tagged(Tagged),
     /// A function call. `a|f(b)` is read as `f(a,b)`.
     Call(Call),
     /// `template(body, values...)`.
@@ -40,6 +40,15 @@ impl Call {
             _ => None,
         }
     }
+}
+
+/// `seriesByTag("k=v", ...)`
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tagged {
+    /// The call letter for letter, which is the path expression of what it finds.
+    pub text: String,
+    /// What the tags must fulfil. Arguments that are not strings are passed over.
+    pub conditions: Vec<String>,
 }
 
 /// `template(body, "a", k="b")`: the values replace `$1` and `$k` in the paths of the body.

@@ -31,26 +31,26 @@ pub fn push_repr(out: &mut Vec<u8>, value: f64) {
 
 /// Python's `%g`: six significant digits, no trailing zeros: `7`, `0.5`, `1e+06`, `40.4912`.
 pub fn general(value: f64) -> String {
-    const DIGITS: i32 = 6;
-    if !value.is_finite() || value == 0.0 {
-        return if value == 0.0 && value.is_sign_negative() {
-            "-0".to_owned()
-        } else if value == 0.0 {
-            "0".to_owned()
-        } else {
-            repr(value)
-        };
+    general_digits(value, 6, false)
+}
+
+/// The same with so many significant digits, at least one; `keep_zeros` leaves trailing zeros where they are (`%#g`).
+pub(super) fn general_digits(value: f64, digits: usize, keep_zeros: bool) -> String {
+    if !value.is_finite() {
+        return repr(value);
     }
+    let trimmed = |text: &str| (if keep_zeros { text } else { trim_zeros(text) }).to_owned();
     // The exponent after rounding decides the style, so round first.
-    let rounded = format!("{value:.*e}", (DIGITS - 1) as usize);
-    let (digits, exponent) = split_exponent(&rounded);
-    if (-4..DIGITS).contains(&exponent) {
-        let fixed = format!("{value:.*}", (DIGITS - 1 - exponent) as usize);
-        trim_zeros(&fixed).to_owned()
-    } else {
-        let mut out = Vec::with_capacity(16);
-        push_scientific(&mut out, trim_zeros(digits), exponent);
-        String::from_utf8(out).expect("digits are ASCII")
+    let precision = digits.max(1) - 1;
+    let rounded = format!("{value:.precision$e}");
+    let (mantissa, exponent) = split_exponent(&rounded);
+    match usize::try_from(i64::from(exponent) + 4) {
+        Ok(shift) if shift <= precision + 4 => trimmed(&format!("{value:.*}", precision + 4 - shift)),
+        _ => {
+            let mut out = Vec::with_capacity(16);
+            push_scientific(&mut out, &trimmed(mantissa), exponent);
+            String::from_utf8(out).expect("digits are ASCII")
+        }
     }
 }
 

@@ -36,15 +36,15 @@ impl<'a> Plan<'a> {
             return Ok(());
         }
         match expr {
-            Expr::Path(pattern) | Expr::Tagged(pattern) => self.fetch(pattern, range),
+            Expr::Path(pattern) => self.fetch(FetchRequest::path(pattern, range, self.request.now)),
+            Expr::Tagged(tagged) => self.fetch(FetchRequest::tagged(tagged, range, self.request.now)?),
             Expr::Call(call) => return self.call(call, range),
             Expr::Template(_) | Expr::Literal(_) => {}
         }
         Ok(())
     }
 
-    fn fetch(&mut self, pattern: &str, TimeRange { from, until }: TimeRange) {
-        let request = FetchRequest { pattern: pattern.to_owned(), from, until, now: self.request.now };
+    fn fetch(&mut self, request: FetchRequest) {
         if self.seen.insert(request.clone()) {
             self.requests.push(request);
         }

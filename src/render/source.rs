@@ -2,6 +2,10 @@
 
 use std::sync::Arc;
 
+use super::context::TimeRange;
+use super::error::RenderError;
+use super::expr::Tagged;
+use super::tag_query::TagQuery;
 use crate::model::Cancel;
 
 /// One path expression to fetch over one window.
@@ -9,12 +13,31 @@ use crate::model::Cancel;
 pub struct FetchRequest {
     /// The path with its wildcards, or the text of a `seriesByTag(...)` call.
     pub pattern: String,
+    /// Of such a call what it asks for; all that counts then.
+    pub tags: Option<TagQuery>,
     /// Start of the window in epoch seconds, exclusive.
     pub from: i64,
     /// End of the window in epoch seconds, inclusive.
     pub until: i64,
     /// The clock the request runs by; decides which stage still covers `from`.
     pub now: i64,
+}
+
+impl FetchRequest {
+    /// The series of a path.
+    pub fn path(pattern: &str, TimeRange { from, until }: TimeRange, now: i64) -> Self {
+        Self { pattern: pattern.to_owned(), tags: None, from, until, now }
+    }
+
+    /// The series that have some tags.
+    pub fn tagged(
+        tagged: &Tagged,
+        TimeRange { from, until }: TimeRange,
+        now: i64,
+    ) -> Result<Self, RenderError> {
+        let tags = Some(TagQuery::new(&tagged.conditions)?);
+        Ok(Self { pattern: tagged.text.clone(), tags, from, until, now })
+    }
 }
 
 /// One stored series over a window.

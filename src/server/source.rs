@@ -18,6 +18,10 @@ impl Source for Engine {
     }
 }
 
+/// Tables of a cluster find names by their components, not by tags.
+const UNKNOWN_TAGS: &str = "seriesByTag needs all names in memory: set store.cassandra.index = \"memory\", or wait until \
+                            the names of the cluster are loaded";
+
 /// What the requests of one render have used up.
 struct Budget {
     series: usize,
@@ -31,14 +35,7 @@ impl Engine {
         budget: &mut Budget,
         cancel: &Cancel,
     ) -> Result<Vec<Fetched>, SourceError> {
-        let glob = Glob::parse(&request.pattern).map_err(|e| SourceError::Invalid(e.to_string()))?;
-        let limits = FindLimits { max_hits: self.config.query.max_series };
-        let leaves = match self.store.roster().filter(|roster| roster.must_ask()) {
-            Some(roster) => {
-                roster.find_leaves(self, &glob, limits.max_hits, cancel).map_err(|e| lookup_failed(&e))?
-            }
-            None => self.index.find_leaves(&glob, limits, cancel).map_err(find_failed)?,
-        };
+        let leaves = self.leaves(request, cancel)?;
         let ids: Vec<MetricId> = leaves.iter().map(|(id, _)| *id).collect();
         self.charge(request, &ids, budget)?;
         if let Some(roster) = self.store.roster() {
@@ -48,6 +45,29 @@ impl Engine {
         let series = series.map_err(points_failed)?;
         let named = leaves.into_iter().zip(series);
         Ok(named.filter_map(|((_, name), series)| series.map(|s| fetched(name, s))).collect())
+    }
+
+    fn leaves(
+        &self,
+        request: &FetchRequest,
+        cancel: &Cancel,
+    ) -> Result<Vec<(MetricId, String)>, SourceError> {
+        let limits = FindLimits { max_hits: self.config.query.max_series };
+        let roster = self.store.roster().filter(|roster| roster.must_ask());
+        if let Some(query) = &request.tags {
+            if roster.is_some() {
+                return Err(SourceError::Invalid(UNKNOWN_TAGS.to_owned()));
+            }
+            let accept = |name: &str| query.matches(name);
+            return self.index.find_tagged(&request.pattern, &accept, limits, cancel).map_err(find_failed);
+        }
+        let glob = Glob::parse(&request.pattern).map_err(|e| SourceError::Invalid(e.to_string()))?;
+        match roster {
+            Some(roster) => {
+                roster.find_leaves(self, &glob, limits.max_hits, cancel).map_err(|e| lookup_failed(&e))
+            }
+            None => self.index.find_leaves(&glob, limits, cancel).map_err(find_failed),
+        }
     }
 
     /// Refuses by estimate, before anything is read.

@@ -141,10 +141,18 @@ def ask_eval(client, defaults, question, more):
     series = json.loads(answer.content, parse_float=float)
     lines = []
     for one in series:
-        lines.append(("= " + one["target"]).rstrip())
+        lines.append(("= " + show_name(one["target"])).rstrip())
         lines.append("  tags " + json.dumps(one["tags"], sort_keys=True, ensure_ascii=False))
         lines.extend("  " + line for line in show_points(one["datapoints"]))
     return lines or ["nothing"]
+
+
+def show_name(name):
+    """A vertical line without a label has none. Blanks at the end are made visible: `cactiStyle` leaves them."""
+    if name is None:
+        return "null"
+    bare = name.rstrip(" ")
+    return bare + "\u2423" * (len(name) - len(bare))
 
 
 def show_points(points):

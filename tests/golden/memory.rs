@@ -29,8 +29,16 @@ impl Memory {
 
     fn fetch_one(&self, request: &FetchRequest, cancel: &Cancel) -> Result<Vec<Fetched>, SourceError> {
         let invalid = |e: &dyn std::fmt::Display| SourceError::Invalid(e.to_string());
-        let glob = Glob::parse(&request.pattern).map_err(|e| invalid(&e))?;
-        let leaves = self.index.find_leaves(&glob, LIMITS, cancel).map_err(|e| invalid(&e))?;
+        let leaves = match &request.tags {
+            Some(query) => {
+                self.index.find_tagged(&request.pattern, &|name| query.matches(name), LIMITS, cancel)
+            }
+            None => {
+                let glob = Glob::parse(&request.pattern).map_err(|e| invalid(&e))?;
+                self.index.find_leaves(&glob, LIMITS, cancel)
+            }
+        };
+        let leaves = leaves.map_err(|e| invalid(&e))?;
         let series = |(id, _): (MetricId, String)| &self.series[id.0 as usize];
         Ok(leaves.into_iter().map(|leaf| window(series(leaf), request.from, request.until)).collect())
     }

@@ -150,7 +150,7 @@ pub(crate) fn series(answer: &[String]) -> Vec<Series> {
     let mut step = 0;
     for line in answer.iter().filter(|l| *l != "nothing") {
         if let Some(name) = line.strip_prefix('=') {
-            let name = name.strip_prefix(' ').unwrap_or(name).to_owned();
+            let name = name.strip_prefix(' ').unwrap_or(name).replace('\u{2423}', " ");
             all.push(Series { name, tags: BTreeMap::new(), points: Vec::new() });
             continue;
         }

@@ -244,7 +244,21 @@ fn functions_are_listed_by_name_and_group() {
     assert_eq!(server.json("/functions?grouped=1")["Transform"]["scale"], all["scale"]);
     let aliases = server.json("/functions?group=Alias");
     assert!(aliases.get("alias").is_some() && aliases.get("scale").is_none());
-    assert_eq!(server.json("/functions?type=pie"), json!({}));
+    let pie = server.json("/functions?type=pie");
+    let names: Vec<&String> = pie.as_object().unwrap().keys().collect();
+    assert_eq!(names, ["average", "maximum", "minimum"]);
+    let mut average = server.json("/functions/average?type=pie");
+    assert_eq!(average, pie["average"]);
+    assert_ne!(average.as_object_mut().unwrap().remove("description"), None);
+    // Captured, but for the description.
+    assert_eq!(
+        average,
+        json!({
+            "name": "average", "function": "average(series)", "module": "graphite.render.functions", "group": "Pie",
+            "params": [{"name": "series", "type": "series", "required": true}],
+        })
+    );
+    assert_eq!(server.get("/functions/average").status, 404);
     let reply = server.get("/functions/bogus");
     // Captured.
     assert_eq!((reply.status, reply.body.as_str()), (404, r#"{"error":"Function not found: bogus"}"#));

@@ -1,5 +1,7 @@
 //! Many series become one, row by row: `sumSeries` and its kin.
 
+use std::sync::Arc;
+
 use ahash::AHashSet;
 
 use super::Invocation;
@@ -49,6 +51,20 @@ pub(super) fn count_series(mut call: Invocation<'_>) -> Result<Value, RenderErro
 
 pub(super) fn group(mut call: Invocation<'_>) -> Result<Value, RenderError> {
     Ok(call.series(0).into())
+}
+
+/// The first of each name.
+pub(super) fn unique(mut call: Invocation<'_>) -> Result<Value, RenderError> {
+    let mut series = call.series(0);
+    let mut seen = AHashSet::new();
+    series.retain(|s| seen.insert(Arc::clone(&s.name)));
+    Ok(series.into())
+}
+
+/// The second argument if the first has no series at all; series without values are series.
+pub(super) fn fallback_series(mut call: Invocation<'_>) -> Result<Value, RenderError> {
+    let series = call.series(0);
+    Ok(if series.is_empty() { call.series(1) } else { series }.into())
 }
 
 /// One series of many; none of none. `function` may carry the suffix `Series`.
@@ -156,6 +172,14 @@ mod tests {
             ("0", "countSeries()", show(&[0.0; 3]))
         );
         assert_eq!(names(&store().run("group(a.y,a.x)")), ["a.y", "a.x"]);
+    }
+
+    #[test]
+    fn names_once_and_fallbacks() {
+        assert_eq!(names(&store().run("unique(a.*,a.x,alias(fine,'a.y'),fine)")), ["a.x", "a.y", "fine"]);
+        assert_eq!(names(&store().run("fallbackSeries(a.x,fine)")), ["a.x"]);
+        assert_eq!(names(&store().run("fallbackSeries(nothing,a.*)")), ["a.x", "a.y"]);
+        assert!(store().error("fallbackSeries(nothing,5)").contains("parameter \"fallback\": 5"));
     }
 
     #[test]

@@ -192,7 +192,7 @@ fn convert(row: &Row, param: &Param, value: Value) -> Result<Option<Value>, Rend
             Err(wrong(&Value::Plain(Literal::None)))
         }
         (_, Value::Plain(Literal::None)) => Ok(None),
-        (Kind::Any, value) | (Kind::SeriesList, value @ Value::Series(_)) => Ok(Some(value)),
+        (Kind::Any, value) | (Kind::Series | Kind::SeriesList, value @ Value::Series(_)) => Ok(Some(value)),
         (Kind::SeriesLists, value @ (Value::Series(_) | Value::Lists(_))) => Ok(Some(value)),
         (kind, Value::Plain(literal)) => match plain(kind, &literal) {
             Some(converted) => Ok(Some(Value::Plain(converted))),
@@ -206,7 +206,7 @@ fn convert(row: &Row, param: &Param, value: Value) -> Result<Option<Value>, Rend
 fn plain(kind: Kind, literal: &Literal) -> Option<Literal> {
     match kind {
         Kind::Any => Some(literal.clone()),
-        Kind::SeriesList | Kind::SeriesLists => None,
+        Kind::Series | Kind::SeriesList | Kind::SeriesLists => None,
         Kind::Boolean => boolean(literal).map(Literal::Bool),
         Kind::Float => float(literal).map(Literal::Float),
         Kind::Integer | Kind::Node => integer(literal).map(Literal::Int),

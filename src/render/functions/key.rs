@@ -44,7 +44,7 @@ fn part(series: &Series, path: &str, node: &Node) -> String {
 }
 
 /// A Python index into a list.
-fn index(position: i64, len: usize) -> Option<usize> {
+pub(super) fn index(position: i64, len: usize) -> Option<usize> {
     if position >= 0 {
         usize::try_from(position).ok()
     } else {

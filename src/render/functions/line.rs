@@ -2,15 +2,53 @@
 
 use super::Invocation;
 use crate::render::aggregate::Aggregation;
-use crate::render::context::Context;
+use crate::render::context::{Context, TimeRange};
 use crate::render::error::RenderError;
+use crate::render::expr::Literal;
 use crate::render::number::{general, repr, whole};
 use crate::render::series::Series;
+use crate::render::time::parse_time;
 use crate::render::value::Value;
 
 pub(super) fn constant_line(call: Invocation<'_>) -> Result<Value, RenderError> {
     let value = call.float_or(0, f64::NAN);
     Ok(vec![constant(call.context, value, &repr(value))].into())
+}
+
+/// A constant line with a name and a colour.
+pub(super) fn threshold(call: Invocation<'_>) -> Result<Value, RenderError> {
+    let value = call.float_or(0, f64::NAN);
+    let mut line = constant(call.context, value, &repr(value));
+    if !call.text(1).is_empty() {
+        line.name = call.text(1).into();
+    }
+    set_color(&mut line, call.text(2));
+    Ok(vec![line].into())
+}
+
+/// A single point that is drawn from bottom to top.
+pub(super) fn vertical_line(call: Invocation<'_>) -> Result<Value, RenderError> {
+    let request = call.context.request();
+    let stamp = parse_time(call.text(0), request.now, &request.tz)
+        .map_err(|error| RenderError::invalid(format!("verticalLine: ts: {error}")))?;
+    let TimeRange { from, until } = call.context.range;
+    if !(from..=until).contains(&stamp) {
+        let side = if stamp < from { "before start" } else { "after end" };
+        return Err(RenderError::invalid(format!(
+            "verticalLine(): timestamp {stamp} exists {side} of range"
+        )));
+    }
+    let label = call.literal(1).map_or("None".to_owned(), Literal::text);
+    let mut line = Series::new(label, (stamp, stamp, 1), vec![1.0, 1.0], call.context.x_files_factor());
+    line.drawing_mut().draw_as_infinite = true;
+    set_color(&mut line, call.text(2));
+    Ok(vec![line].into())
+}
+
+fn set_color(line: &mut Series, color: &str) {
+    if !color.is_empty() {
+        line.drawing_mut().color = Some(color.to_owned());
+    }
 }
 
 /// Three points: start, middle and end of the window, which are not aligned to any step.
@@ -77,5 +115,40 @@ mod tests {
         assert_eq!(tags(&line), "name=100.0");
         assert_eq!(&*Memory::new().one("constantLine(1e-7)").name, "1e-07");
         assert!(Memory::new().error("constantLine()").contains("Missing required parameter \"value\""));
+    }
+
+    #[test]
+    fn thresholds_have_names_and_colours() {
+        for (target, name, color) in [
+            ("threshold(12.5)", "12.5", None),
+            ("threshold(12.5,'limit')", "limit", None),
+            ("threshold(12.5,'limit','red')", "limit", Some("red")),
+            ("threshold(12.5,color='red')", "12.5", Some("red")),
+        ] {
+            let line = Memory::new().one(target);
+            let drawn = line.drawing.as_ref().and_then(|drawing| drawing.color.as_deref());
+            assert_eq!((&*line.name, drawn, &*line.path_expression), (name, color, "constantLine(12.5)"));
+        }
+    }
+
+    #[test]
+    fn a_vertical_line_stands_at_a_time_of_the_window() {
+        let line = Memory::new().one("verticalLine('120','deploy','blue')");
+        assert_eq!((&*line.name, line.start, line.end, line.step), ("deploy", 120, 120, 1));
+        let drawing = line.drawing.unwrap();
+        assert!(drawing.draw_as_infinite && drawing.color.as_deref() == Some("blue"));
+        assert_eq!(&*Memory::new().one("verticalLine(240)").name, "None");
+        // By the clock of the request, which ends at 100000.
+        let late = Memory::new().over(99_000, 100_000);
+        assert_eq!(late.one("verticalLine('-10min','x')").start, 99_400);
+        for (target, part) in [
+            ("verticalLine('300')", "timestamp 300 exists after end of range"),
+            ("verticalLine('-1d')", "timestamp 13600 exists after end of range"),
+            ("verticalLine('bogus')", "verticalLine: ts: "),
+            ("verticalLine('19690101')", "exists before start"),
+        ] {
+            let error = Memory::new().error(target);
+            assert!(error.contains(part), "{target}: {error}");
+        }
     }
 }

@@ -8,10 +8,10 @@ use regex::{Captures, Regex};
 use crate::render::error::RenderError;
 
 /// A pattern in Python's syntax.
-pub(super) struct Pattern(Regex);
+pub(in crate::render) struct Pattern(Regex);
 
 impl Pattern {
-    pub(super) fn new(text: &str) -> Result<Self, RenderError> {
+    pub(in crate::render) fn new(text: &str) -> Result<Self, RenderError> {
         Regex::new(&translate(text)).map(Pattern).map_err(|error| {
             // The last line says what is wrong; those before draw a picture of the translated pattern.
             let shown = error.to_string();
@@ -21,7 +21,7 @@ impl Pattern {
     }
 
     /// Anywhere in the text.
-    pub(super) fn is_found(&self, text: &str) -> bool {
+    pub(in crate::render) fn is_found(&self, text: &str) -> bool {
         self.0.is_match(text)
     }
 }

@@ -79,6 +79,8 @@ pub enum Kind {
     Node,
     /// A node, or the name of a tag.
     NodeOrTag,
+    /// One series.
+    Series,
     /// Series.
     SeriesList,
     /// Lists of series.
@@ -105,6 +107,7 @@ impl Kind {
             Kind::IntOrInf => "intOrInf",
             Kind::Node => "node",
             Kind::NodeOrTag => "nodeOrTag",
+            Kind::Series => "series",
             Kind::SeriesList => "seriesList",
             Kind::SeriesLists => "seriesLists",
             Kind::String => "string",

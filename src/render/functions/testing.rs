@@ -88,7 +88,10 @@ impl Source for Memory {
             let mut found: Vec<Fetched> = self
                 .series
                 .iter()
-                .filter(|(name, ..)| glob.is_match(name))
+                .filter(|(name, ..)| match &request.tags {
+                    Some(query) => query.matches(name),
+                    None => glob.is_match(name),
+                })
                 .map(|(name, step, values)| window(name, *step, values, request))
                 .collect();
             found.sort_by(|a, b| a.name.cmp(&b.name));

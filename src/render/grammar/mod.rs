@@ -8,7 +8,7 @@ mod scan;
 #[cfg(test)]
 mod tests;
 
-use super::expr::{Call, Expr, Literal, Template};
+use super::expr::{Call, Expr, Literal, Tagged, Template};
 use scan::Scanner;
 
 /// Longest target in bytes.
@@ -170,9 +170,15 @@ impl Parser<'_> {
         }
         self.height = 0;
         self.grown(tallest)?;
-        // The text itself is the path expression: the index reads the tag expressions.
-        let tagged = name == "seriesByTag";
-        Ok(if tagged { Expr::Tagged(self.scan.since(start).to_owned()) } else { Expr::Call(call) })
+        if name != "seriesByTag" {
+            return Ok(Expr::Call(call));
+        }
+        let strings = call.args.into_iter().filter_map(|arg| match arg {
+            Expr::Literal(Literal::Text(text)) => Some(text),
+            _ => None,
+        });
+        let conditions = strings.collect();
+        Ok(Expr::Tagged(Tagged { text: self.scan.since(start).to_owned(), conditions }))
     }
 
     /// The expression read last stands at least one above another of this height.

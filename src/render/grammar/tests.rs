@@ -103,8 +103,10 @@ fn a_pipe_is_a_call_around_what_stands_before_it() {
 #[test]
 fn series_by_tag_is_kept_as_text() {
     let text = r#"seriesByTag('name=x', "dc=~e.*")"#;
-    assert_eq!(parse(text), Ok(Expr::Tagged(text.into())));
-    assert_eq!(parse(&format!("f( {text} )")), Ok(call("f", vec![Expr::Tagged(text.into())])));
+    let conditions = vec!["name=x".to_owned(), "dc=~e.*".to_owned()];
+    let tagged = Expr::Tagged(Tagged { text: text.to_owned(), conditions });
+    assert_eq!(parse(text), Ok(tagged.clone()));
+    assert_eq!(parse(&format!("f( {text} )")), Ok(call("f", vec![tagged])));
 }
 
 #[test]
