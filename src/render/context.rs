@@ -223,7 +223,7 @@ impl<'a> Context<'a> {
     }
 
     fn evaluate_all(&self, targets: &[String]) -> Result<Vec<Vec<Series>>, RenderError> {
-        let mut plan = plan::Plan::new(self.session.request.now);
+        let mut plan = plan::Plan::new(self.session.request);
         let mut exprs = Vec::with_capacity(targets.len());
         for target in targets {
             self.session.count_call()?;
