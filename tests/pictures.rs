@@ -133,7 +133,7 @@ fn pictures_without_data_say_so() {
 }
 
 fn url(query: &str, format: &str) -> String {
-    let query = query.replace(' ', "%20").replace('"', "%22");
+    let query = query.replace(' ', "%20").replace('"', "%22").replace('<', "%3C").replace('>', "%3E");
     format!("/render?from=1794787200&until=1794788940&format={format}&{query}")
 }
 

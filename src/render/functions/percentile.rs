@@ -113,7 +113,8 @@ impl Band {
     }
 
     fn excludes(&self, value: f64) -> bool {
-        !value.is_nan() && !(self.low < value && value < self.high)
+        let inside = self.low < value && value < self.high;
+        !value.is_nan() && !inside
     }
 }
 

@@ -8,6 +8,9 @@ use super::options::Options;
 /// More series than this have no legend unless it is asked for, as in Graphite.
 const SHOWN_BY_DEFAULT: usize = 10;
 
+/// Nor have pictures that are smaller than this: the lines need the room.
+const SMALLEST: (u32, u32) = (160, 100);
+
 /// What the legend says of a series.
 #[derive(Clone, Debug)]
 pub(super) struct Entry<'a> {
@@ -29,7 +32,8 @@ pub(super) struct Legend<'a> {
 impl<'a> Legend<'a> {
     /// Lays the entries out; at most half of the picture is for them.
     pub(super) fn new(entries: Vec<Entry<'a>>, options: &Options) -> Self {
-        let hidden = options.hide_legend.unwrap_or(entries.len() > SHOWN_BY_DEFAULT);
+        let small = options.width < SMALLEST.0 || options.height < SMALLEST.1;
+        let hidden = options.hide_legend.unwrap_or(small || entries.len() > SHOWN_BY_DEFAULT);
         let mut entries = if hidden { Vec::new() } else { entries };
         if options.unique_legend {
             let mut seen = std::collections::HashSet::new();
