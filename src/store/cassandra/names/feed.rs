@@ -29,6 +29,9 @@ const CREATED_OVERLAP_MS: i64 = 60_000;
 /// How often `created_on` is asked.
 const CREATED_EVERY_MS: i64 = 30_000;
 
+/// While many metrics are created that is a question with a long answer: it takes this part of the time at most.
+const CREATED_SHARE: i64 = 20;
+
 /// Entries live for a day; what is older than this may be gone.
 const REACH_MS: i64 = 23 * 3_600_000;
 
@@ -57,7 +60,7 @@ pub struct Cursor {
     /// Entries that are read again but were handled.
     handled: HashSet<CqlTimeuuid>,
     created_until_ms: i64,
-    created_asked_ms: i64,
+    created_due_ms: i64,
 }
 
 impl Cursor {
@@ -68,7 +71,7 @@ impl Cursor {
 
     /// Follows what happened from a moment on, in milliseconds since 1970: when a local copy of all names was made.
     pub fn since(ms: i64) -> Self {
-        Self { until_ms: ms, handled: HashSet::new(), created_until_ms: ms, created_asked_ms: 0 }
+        Self { until_ms: ms, handled: HashSet::new(), created_until_ms: ms, created_due_ms: 0 }
     }
 
     /// Is it so old that entries may be gone? Then all names must be loaded again.
@@ -83,7 +86,7 @@ impl Cursor {
 
     /// Makes the next call ask for BigGraphite's creations whenever it comes.
     pub fn hurry(&mut self) {
-        self.created_asked_ms = 0;
+        self.created_due_ms = 0;
     }
 }
 
@@ -107,10 +110,12 @@ impl Names {
         self.shared.cluster.block_on(async {
             let mut changes = self.told(cursor, default).await?;
             let now = stamp::now_ms();
-            if now - cursor.created_asked_ms >= CREATED_EVERY_MS {
+            if now >= cursor.created_due_ms {
                 let since = cursor.created_until_ms - CREATED_OVERLAP_MS;
                 changes.extend(self.created_since(since, default, known).await?);
-                (cursor.created_asked_ms, cursor.created_until_ms) = (now, now);
+                let took = stamp::now_ms() - now;
+                cursor.created_until_ms = now;
+                cursor.created_due_ms = now + CREATED_EVERY_MS.max(CREATED_SHARE * took);
             }
             Ok(changes)
         })
