@@ -25,7 +25,7 @@ use expression::Expression;
 use generate::Chance;
 use peer::Peer;
 
-const COUNT: u64 = 2500;
+const COUNT: u64 = 2000;
 const SEED: u64 = 20_261_116;
 /// How deep expressions are at most.
 const DEPTH: usize = 4;
