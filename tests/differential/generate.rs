@@ -94,7 +94,8 @@ fn call(chance: &mut Chance, row: &'static Row, depth: usize) -> Expression {
     let mut arguments = Vec::new();
     for param in row.params {
         // What comes after an argument that is left out would take its place.
-        let slow_without = row.name.starts_with("holtWinters") || row.name == "timeStack";
+        let slow_without =
+            row.name.starts_with("holtWinters") || ["timeStack", "timeSlice"].contains(&row.name);
         if !param.required && !slow_without && chance.one_in(2) {
             break;
         }
@@ -108,7 +109,11 @@ fn call(chance: &mut Chance, row: &'static Row, depth: usize) -> Expression {
 
 fn argument(chance: &mut Chance, row: &Row, param: &Param, depth: usize) -> Argument {
     match param.kind {
-        Kind::SeriesList | Kind::SeriesLists => Argument::Series(expression(chance, depth)),
+        // What it makes of a name must be the beginning of a path.
+        Kind::SeriesList if row.name == "applyByNode" => {
+            Argument::Series(Expression::Path(chance.of(&PATHS).to_owned()))
+        }
+        Kind::Series | Kind::SeriesList | Kind::SeriesLists => Argument::Series(expression(chance, depth)),
         _ => Argument::Literal { text: literal(chance, row, param), needed: param.required },
     }
 }
@@ -141,7 +146,7 @@ fn literal(chance: &mut Chance, row: &Row, param: &Param) -> String {
     match param.kind {
         Kind::Boolean => chance.of(&["true", "false", "True"]).to_owned(),
         Kind::Float => chance.of(&["0", "1", "2.5", "-1", "10", "50", "95.5", "1e3", "0.5"]).to_owned(),
-        Kind::Integer => chance.of(&["0", "1", "2", "3", "5", "10"]).to_owned(),
+        Kind::Integer | Kind::Number => chance.of(&["0", "1", "2", "3", "5", "10"]).to_owned(),
         Kind::IntOrInf => chance.of(&["1", "3", "10", "inf"]).to_owned(),
         Kind::Node => chance.of(&["0", "1", "2", "3", "4", "-1"]).to_owned(),
         Kind::NodeOrTag => chance.of(&["0", "1", "2", "3", "-1", "-2", "\"name\""]).to_owned(),
@@ -175,6 +180,8 @@ fn special(chance: &mut Chance, function: &str, param: &str) -> Option<String> {
         ("applyByNode", "newName") => quoted(chance.of(&["%", "x.%.y"])),
         (_, "bootstrapInterval") => quoted(chance.of(&["10min", "20min"])),
         (_, "seasonality") => quoted(chance.of(&["5min", "10min"])),
+        // Without it graphite-web takes the time of its own clock.
+        ("timeSlice", _) => quoted(chance.of(&["1794788460", "1794788700", "1794788880"])),
         ("timeStack", "timeShiftUnit") => quoted(chance.of(&["1min", "5min"])),
         ("timeStack", "timeShiftStart") => Some(chance.of(&["0", "1"]).to_owned()),
         ("timeStack", "timeShiftEnd") => Some(chance.of(&["2", "3"]).to_owned()),

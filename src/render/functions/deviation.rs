@@ -45,14 +45,20 @@ fn deviations(values: &[f64], window: usize, tolerance: f64) -> Vec<f64> {
             if !value.is_nan() {
                 known += sign;
                 sum += sign * value;
-                squares += sign * value * value;
+                squares += sign * square(value);
             }
         }
         let enough = known > 0.0 && known / window as f64 >= tolerance;
         // Rounding may leave a little less than nothing, whose root is null.
-        if enough { (known * squares - sum * sum).sqrt() / known } else { f64::NAN }
+        if enough { (known * squares - square(sum)).sqrt() / known } else { f64::NAN }
     };
     values.iter().enumerate().map(deviation).collect()
+}
+
+/// By the power function, as Python does: where nearly everything cancels out, its last bit is seen in the result. The
+/// compiler would make a product of it if it knew the exponent.
+fn square(value: f64) -> f64 {
+    value.powf(std::hint::black_box(2.0))
 }
 
 #[cfg(test)]
