@@ -123,7 +123,7 @@ fn next(at: &Zoned, step: i64) -> Option<Zoned> {
     };
     let next = at.checked_add(span).ok()?;
     // A change of the clock in between leaves hours on their marks.
-    if step < DAY && step >= 3600 {
+    if (3600..DAY).contains(&step) {
         next.round(ZonedRound::new().smallest(Unit::Hour)).ok()
     } else {
         Some(next)
