@@ -124,7 +124,7 @@ impl Reply {
         let body = bytes[cut + 4..].to_vec();
         let chunked = headers.iter().any(|(name, value)| name == "transfer-encoding" && value == "chunked");
         let body = if chunked { unchunk(&body) } else { body };
-        Self { status, headers, body: String::from_utf8(body).unwrap() }
+        Self { status, headers, body: String::from_utf8_lossy(&body).into_owned() }
     }
 
     fn header(&self, name: &str) -> Option<&str> {

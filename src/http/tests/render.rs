@@ -126,14 +126,44 @@ fn csv_and_raw() {
 fn formats_that_are_not_there_are_named() {
     let server = Server::start();
     for (query, text) in [
-        ("", "a PNG, which this server does not do yet: add format=json"),
-        ("format=png", "`png` is not available; use json, csv or raw"),
-        ("format=msgpack", "`msgpack` is not available"),
-        ("pickle=true", "`pickle` is not available"),
+        (
+            "format=pdf",
+            "`pdf` is not available; use json, csv, raw, dygraph, rickshaw, pickle, msgpack, png or svg",
+        ),
+        ("format=JSON", "`JSON` is not available"),
+        ("graphType=donut", "`donut` does not exist; use line or pie"),
+        ("format=json&graphType=donut", "`donut` does not exist"),
+        ("width=0", "`width` must be between 1 and 8000"),
+        ("bgcolor=reddish", "`reddish` is no colour"),
     ] {
         let reply = server.get(&format!("/render?target=d.step10&{query}"));
         assert_eq!(reply.status, 400, "{query}");
         assert!(reply.body.contains(text), "{query}: {}", reply.body);
+    }
+}
+
+#[test]
+fn each_format_says_what_it_is() {
+    let server = Server::start();
+    for (query, content_type, start) in [
+        ("", "image/png", "\u{fffd}PNG"),
+        ("format=png", "image/png", "\u{fffd}PNG"),
+        ("format=svg", "image/svg+xml", "<?xml"),
+        ("format=pickle", "application/pickle", "\u{fffd}\u{2}"),
+        ("pickle=true", "application/pickle", "\u{fffd}\u{2}"),
+        ("format=msgpack", "application/x-msgpack", "\u{fffd}"),
+        ("format=dygraph", "application/json", "{\"labels\":[\"Time\""),
+        ("format=rickshaw", "application/json", "[{\"target\""),
+        ("format=dygraph&jsonp=f", "text/javascript", "f({"),
+    ] {
+        let reply = server.get(&format!("/render?target=d.step10&from=1000&until=1060&{query}"));
+        assert_eq!(reply.status, 200, "{query}: {}", reply.body);
+        assert!(reply.header("content-type").unwrap().starts_with(content_type), "{query}");
+        assert!(
+            reply.body.starts_with(start),
+            "{query}: {:?}",
+            reply.body.chars().take(20).collect::<String>()
+        );
     }
 }
 

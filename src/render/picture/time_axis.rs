@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn hours_and_days_are_those_of_the_zone() {
-        assert_eq!(labels(MIDNIGHT, MIDNIGHT + 3 * 3600, 300.0, "UTC"), ["00:00", "01:00", "02:00", "03:00"]);
+        assert_eq!(labels(MIDNIGHT, MIDNIGHT + 3 * 3600, 200.0, "UTC"), ["00:00", "01:00", "02:00", "03:00"]);
         assert_eq!(labels(MIDNIGHT, MIDNIGHT + 2 * DAY, 200.0, "Asia/Kolkata"), ["11/17", "11/18"]);
         assert_eq!(
             labels(MIDNIGHT, MIDNIGHT + 100 * DAY, 330.0, "UTC"),
