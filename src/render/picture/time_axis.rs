@@ -147,7 +147,7 @@ mod tests {
         assert_eq!(labels(MIDNIGHT, MIDNIGHT + 3 * 3600, 200.0, "UTC"), ["00:00", "01:00", "02:00", "03:00"]);
         assert_eq!(labels(MIDNIGHT, MIDNIGHT + 2 * DAY, 200.0, "Asia/Kolkata"), ["11/17", "11/18"]);
         assert_eq!(
-            labels(MIDNIGHT, MIDNIGHT + 100 * DAY, 330.0, "UTC"),
+            labels(MIDNIGHT, MIDNIGHT + 100 * DAY, 300.0, "UTC"),
             ["Dec 2026", "Jan 2027", "Feb 2027"]
         );
     }
