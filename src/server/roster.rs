@@ -232,6 +232,8 @@ impl Roster {
             self.remember(&cursor)?;
             *self.cursor.lock() = Some(cursor);
             self.loaded.store(true, Ordering::Release);
+            // Not at once again: what is deleted in this moment is told of, and need not look as if it had vanished.
+            self.reloaded.store(now(), Ordering::Release);
         }
         tracing::info!(
             metrics = loaded.metrics,
