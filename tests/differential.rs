@@ -17,6 +17,8 @@ mod parse;
 mod peer;
 #[path = "golden/server.rs"]
 mod server;
+#[path = "server/skip.rs"]
+mod skip;
 
 use std::collections::BTreeMap;
 use std::path::Path;

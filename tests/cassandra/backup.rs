@@ -11,6 +11,7 @@ use serde_json::Value;
 use crate::harness::{Server, now};
 use crate::node;
 use crate::servers::{settle, setup, until};
+use crate::skip::skip;
 
 const TAG: &str = "nightly";
 
@@ -88,7 +89,7 @@ fn what_a_snapshot_holds_comes_back() {
     let tables = table_directories(&settings);
     if tables.is_empty() {
         node::drop_keyspaces(&cluster, &[&settings]);
-        return node::skip(test, "the node is not that of scripts/cassandra, so its files are out of reach");
+        return skip(test, "the node is not that of scripts/cassandra, so its files are out of reach");
     }
 
     // A server writes, and the snapshot is taken while it runs.

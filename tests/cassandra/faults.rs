@@ -1,8 +1,6 @@
 //! Three nodes and two servers: a node is killed under load, then all of them, then a server with a full spool. Nothing
 //! is lost, and nothing counts twice.
 
-use std::path::PathBuf;
-use std::process::Command;
 use std::time::Duration;
 
 use plumbago::model::Retention;
@@ -10,71 +8,11 @@ use plumbago::store::cassandra::schema::{Indexes, Replication, Schema, apply};
 use plumbago::store::cassandra::{Cluster, Purpose, Settings};
 
 use crate::harness::{Server, now};
-use crate::node;
+use crate::node::OwnCluster;
 use crate::servers::{setup, until};
+use crate::skip::skip;
 
-/// Apart from the shared node and the secure one.
-const PORT: &str = "19342";
-const INTERNAL: &str = "17500";
 const NODES: u32 = 3;
-
-/// A cluster that lives as long as the test.
-struct Ring {
-    dir: tempfile::TempDir,
-}
-
-impl Ring {
-    fn start() -> Result<Self, String> {
-        let ring = Self { dir: tempfile::tempdir().unwrap() };
-        for number in 1..=NODES {
-            ring.bring_up(number)?;
-        }
-        Ok(ring)
-    }
-
-    /// Nodes join one after another.
-    fn bring_up(&self, number: u32) -> Result<(), String> {
-        self.script("start", number)?;
-        self.script("wait", number)
-    }
-
-    fn script(&self, command: &str, number: u32) -> Result<(), String> {
-        let environment = [
-            ("PLUMBAGO_CASSANDRA_DIR", self.dir.path().display().to_string()),
-            ("PLUMBAGO_CASSANDRA_PORT", PORT.to_owned()),
-            ("PLUMBAGO_CASSANDRA_INTERNAL", INTERNAL.to_owned()),
-            ("PLUMBAGO_CASSANDRA_HEAP", "512m".to_owned()),
-            ("PLUMBAGO_CASSANDRA_WAIT", "400".to_owned()),
-        ];
-        node::script(&format!("{command} {number}"), &environment)
-    }
-
-    /// As a loss of power would.
-    fn kill(&self, number: u32) {
-        self.signal(number, "KILL");
-    }
-
-    fn signal(&self, number: u32, signal: &str) {
-        let file: PathBuf = self.dir.path().join(format!("node{number}/pid"));
-        let pid = std::fs::read_to_string(file).unwrap();
-        let sent = Command::new("kill").args([&format!("-{signal}"), pid.trim()]).status();
-        assert!(sent.unwrap().success());
-    }
-
-    fn settings(&self) -> Settings {
-        let nodes = (1..=NODES).map(|number| format!("127.0.0.{number}:{PORT}")).collect();
-        let settings = Settings { nodes, request_timeout: Duration::from_secs(30), ..Settings::default() };
-        node::with_own_keyspaces(settings)
-    }
-}
-
-impl Drop for Ring {
-    fn drop(&mut self) {
-        for number in 1..=NODES {
-            let _ = self.script("stop", number);
-        }
-    }
-}
 
 fn ready(settings: &Settings) {
     let cluster = Cluster::connect(settings.clone()).unwrap();
@@ -94,10 +32,10 @@ fn send(servers: &[Server; 2], base: u64, phase: u64) {
 
 #[test]
 fn nodes_and_servers_may_die() {
-    let test = "nodes_and_servers_may_die";
-    let ring = match Ring::start() {
+    // All nodes die at once, so what they say they have must be on their disks.
+    let ring = match OwnCluster::new(19342, 17500).with("PLUMBAGO_CASSANDRA_SYNC", "1").start(NODES) {
         Ok(ring) => ring,
-        Err(why) => return node::skip(test, &why),
+        Err(why) => return skip("nodes_and_servers_may_die", &why),
     };
     let settings = ring.settings();
     ready(&settings);
@@ -113,12 +51,12 @@ fn nodes_and_servers_may_die() {
     send(&servers, base, 0);
     until("delivery", || servers.iter().all(|s| s.counter("plumbago_spool_points") == 0));
     a_node_that_hangs_is_not_waited_for(&ring, &settings, base);
-    ring.kill(3);
+    ring.signal(3, "KILL");
     send(&servers, base, 1);
     until("delivery without a node", || servers.iter().all(|s| s.counter("plumbago_spool_points") == 0));
 
-    ring.kill(1);
-    ring.kill(2);
+    ring.signal(1, "KILL");
+    ring.signal(2, "KILL");
     send(&servers, base, 2);
     until("the trouble", || servers.iter().all(|s| s.counter("plumbago_cluster_trouble") == 1));
     queries_say_that_the_cluster_is_away(&servers[0], base);
@@ -140,7 +78,7 @@ fn nodes_and_servers_may_die() {
 
 /// A node that hangs keeps its connections open, and requests to it are answered by nobody. Each read that goes there is sent
 /// to another node too. Otherwise some of the thirty here would meet the node, and fail.
-fn a_node_that_hangs_is_not_waited_for(ring: &Ring, settings: &Settings, base: u64) {
+fn a_node_that_hangs_is_not_waited_for(ring: &OwnCluster, settings: &Settings, base: u64) {
     // Of a read that another node coordinates. By itself a node learns within minutes how long it should wait.
     let cluster = Cluster::connect(settings.clone()).unwrap();
     let text =

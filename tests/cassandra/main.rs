@@ -19,3 +19,5 @@ mod operate;
 mod schema;
 mod secure;
 mod servers;
+#[path = "../server/skip.rs"]
+mod skip;

@@ -2,13 +2,14 @@
 
 #![allow(dead_code, reason = "each test binary that includes this file uses its own part of it")]
 
-use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::LazyLock;
 use std::time::Duration;
 
 use plumbago::store::cassandra::{Cluster, Purpose, Settings};
+
+use crate::skip::skip;
 
 /// The node all tests share, or why there is none.
 static SHARED: LazyLock<Result<String, String>> = LazyLock::new(|| match std::env::var("TEST_CASSANDRA") {
@@ -95,16 +96,69 @@ fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Says loudly that a test did not run. On a build machine that is a failure.
-pub(crate) fn skip(test: &str, why: &str) {
-    let message = format!("{test}: {why}");
-    assert!(
-        std::env::var("CI").as_deref() != Ok("true"),
-        "must not be skipped on a build machine: {message}"
-    );
-    eprintln!("SKIPPED {message}");
-    if let Some(log) = std::env::var_os("TEST_SKIP_LOG") {
-        let mut log = std::fs::OpenOptions::new().append(true).create(true).open(log).unwrap();
-        writeln!(log, "{message}").unwrap();
+/// Nodes of one test alone, gone with it.
+pub(crate) struct OwnCluster {
+    dir: tempfile::TempDir,
+    port: u16,
+    nodes: u32,
+    environment: Vec<(&'static str, String)>,
+}
+
+impl OwnCluster {
+    /// Each test has ports of its own: clients' and, from `internal` on, those between nodes.
+    pub(crate) fn new(port: u16, internal: u16) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let environment = vec![
+            ("PLUMBAGO_CASSANDRA_DIR", dir.path().join("run").display().to_string()),
+            ("PLUMBAGO_CASSANDRA_PORT", port.to_string()),
+            ("PLUMBAGO_CASSANDRA_INTERNAL", internal.to_string()),
+            ("PLUMBAGO_CASSANDRA_HEAP", "512m".to_owned()),
+            ("PLUMBAGO_CASSANDRA_WAIT", "400".to_owned()),
+        ];
+        Self { dir, port, nodes: 0, environment }
+    }
+
+    /// One more variable for `scripts/cassandra`.
+    pub(crate) fn with(mut self, variable: &'static str, value: &str) -> Self {
+        self.environment.push((variable, value.to_owned()));
+        self
+    }
+
+    pub(crate) fn start(mut self, nodes: u32) -> Result<Self, String> {
+        for number in 1..=nodes {
+            self.nodes = number;
+            self.bring_up(number)?;
+        }
+        Ok(self)
+    }
+
+    /// Nodes join one after another.
+    pub(crate) fn bring_up(&self, number: u32) -> Result<(), String> {
+        script(&format!("start {number}"), &self.environment)?;
+        script(&format!("wait {number}"), &self.environment)
+    }
+
+    pub(crate) fn signal(&self, number: u32, signal: &str) {
+        let pid = std::fs::read_to_string(self.dir.path().join(format!("run/node{number}/pid"))).unwrap();
+        let sent = Command::new("kill").args([&format!("-{signal}"), pid.trim()]).status();
+        assert!(sent.unwrap().success());
+    }
+
+    /// A directory that goes with the cluster.
+    pub(crate) fn dir(&self) -> &Path {
+        self.dir.path()
+    }
+
+    pub(crate) fn settings(&self) -> Settings {
+        let nodes = (1..=self.nodes).map(|number| format!("127.0.0.{number}:{}", self.port)).collect();
+        with_own_keyspaces(Settings { nodes, ..patient() })
+    }
+}
+
+impl Drop for OwnCluster {
+    fn drop(&mut self) {
+        for number in 1..=self.nodes {
+            let _ = script(&format!("stop {number}"), &self.environment);
+        }
     }
 }

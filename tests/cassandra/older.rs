@@ -1,65 +1,21 @@
 //! The older Cassandra that is supported: its tables are made, a server writes, another one reads and finds.
 
-use std::time::Duration;
-
 use plumbago::model::Retention;
+use plumbago::store::cassandra::Cluster;
 use plumbago::store::cassandra::schema::{Indexes, Replication, Schema, apply, check};
-use plumbago::store::cassandra::{Cluster, Settings};
 
 use crate::harness::{Server, now};
-use crate::node;
+use crate::node::{self, OwnCluster};
 use crate::servers::{settle, setup, until};
+use crate::skip::skip;
 
 const VERSION: &str = "4.1.10";
-/// Apart from the other nodes that tests start.
-const PORT: &str = "19442";
-const INTERNAL: &str = "17600";
-
-/// A node that lives as long as the test.
-struct OldNode {
-    dir: tempfile::TempDir,
-}
-
-impl OldNode {
-    fn start() -> Result<Self, String> {
-        let node = Self { dir: tempfile::tempdir().unwrap() };
-        node.script("start")?;
-        node.script("wait")?;
-        Ok(node)
-    }
-
-    fn script(&self, command: &str) -> Result<(), String> {
-        node::script(
-            command,
-            &[
-                ("PLUMBAGO_CASSANDRA_VERSION", VERSION.to_owned()),
-                ("PLUMBAGO_CASSANDRA_DIR", self.dir.path().display().to_string()),
-                ("PLUMBAGO_CASSANDRA_PORT", PORT.to_owned()),
-                ("PLUMBAGO_CASSANDRA_INTERNAL", INTERNAL.to_owned()),
-                ("PLUMBAGO_CASSANDRA_HEAP", "512m".to_owned()),
-                ("PLUMBAGO_CASSANDRA_WAIT", "400".to_owned()),
-            ],
-        )
-    }
-
-    fn settings(&self) -> Settings {
-        let nodes = vec![format!("127.0.0.1:{PORT}")];
-        let settings = Settings { nodes, request_timeout: Duration::from_secs(30), ..Settings::default() };
-        node::with_own_keyspaces(settings)
-    }
-}
-
-impl Drop for OldNode {
-    fn drop(&mut self) {
-        let _ = self.script("stop");
-    }
-}
 
 #[test]
 fn cassandra_4_1_will_do() {
-    let node = match OldNode::start() {
+    let node = match OwnCluster::new(19442, 17600).with("PLUMBAGO_CASSANDRA_VERSION", VERSION).start(1) {
         Ok(node) => node,
-        Err(why) => return node::skip("cassandra_4_1_will_do", &why),
+        Err(why) => return skip("cassandra_4_1_will_do", &why),
     };
     let settings = node.settings();
     let cluster = Cluster::connect(settings.clone()).unwrap();

@@ -6,68 +6,40 @@ use std::time::{Duration, Instant};
 
 use plumbago::store::cassandra::{Cluster, ClusterError, Fault, Login, Settings, Tls};
 
-use crate::node;
-
-/// Apart from the shared node, and from a cluster somebody may have on the usual ports.
-const PORT: &str = "19242";
-const INTERNAL: &str = "17400";
+use crate::node::{self, OwnCluster};
+use crate::skip::skip;
 
 /// A node that lives as long as the test.
-struct SecureNode {
-    dir: tempfile::TempDir,
-}
+struct SecureNode(OwnCluster);
 
 impl SecureNode {
     fn start() -> Result<Self, String> {
-        let node = Self { dir: tempfile::tempdir().unwrap() };
-        make_certificates(node.dir.path())?;
-        node.script("start")?;
-        node.script("wait")?;
-        Ok(node)
-    }
-
-    fn script(&self, command: &str) -> Result<(), String> {
-        node::script(
-            command,
-            &[
-                ("PLUMBAGO_CASSANDRA_DIR", self.dir.path().join("run").display().to_string()),
-                ("PLUMBAGO_CASSANDRA_PORT", PORT.to_owned()),
-                ("PLUMBAGO_CASSANDRA_INTERNAL", INTERNAL.to_owned()),
-                ("PLUMBAGO_CASSANDRA_HEAP", "512m".to_owned()),
-                ("PLUMBAGO_CASSANDRA_AUTH", "1".to_owned()),
-                ("PLUMBAGO_CASSANDRA_TLS", self.dir.path().display().to_string()),
-            ],
-        )
+        let node = OwnCluster::new(19242, 17400).with("PLUMBAGO_CASSANDRA_AUTH", "1");
+        let dir = node.dir().to_owned();
+        make_certificates(&dir)?;
+        Ok(Self(node.with("PLUMBAGO_CASSANDRA_TLS", &dir.display().to_string()).start(1)?))
     }
 
     fn file(&self, name: &str) -> Option<PathBuf> {
-        Some(self.dir.path().join(name))
+        Some(self.0.dir().join(name))
     }
 
     /// Everything right.
     fn settings(&self) -> Settings {
         Settings {
-            nodes: vec![format!("127.0.0.1:{PORT}")],
             login: Some(Login { username: "cassandra".to_owned(), password: "cassandra".to_owned() }),
-            tls: Some(Tls {
-                ca_file: self.file("ca.pem"),
-                cert_file: self.file("client.pem"),
-                key_file: self.file("client.key"),
-                verify_address: true,
-            }),
-            request_timeout: Duration::from_secs(30),
-            ..Settings::default()
+            tls: Some(self.tls()),
+            ..self.0.settings()
         }
     }
 
     fn tls(&self) -> Tls {
-        self.settings().tls.unwrap()
-    }
-}
-
-impl Drop for SecureNode {
-    fn drop(&mut self) {
-        let _ = self.script("stop");
+        Tls {
+            ca_file: self.file("ca.pem"),
+            cert_file: self.file("client.pem"),
+            key_file: self.file("client.key"),
+            verify_address: true,
+        }
     }
 }
 
@@ -116,7 +88,7 @@ fn a_node_with_passwords_and_certificates_is_used_and_its_refusals_are_explained
     let test = "a_node_with_passwords_and_certificates_is_used_and_its_refusals_are_explained";
     let node = match SecureNode::start() {
         Ok(node) => node,
-        Err(why) => return node::skip(test, &why),
+        Err(why) => return skip(test, &why),
     };
     let right = node.settings();
     let cluster = connect_patiently(&right);

@@ -8,6 +8,8 @@ mod metrics;
 #[path = "../cassandra/node.rs"]
 mod node;
 mod points;
+#[path = "../server/skip.rs"]
+mod skip;
 
 use plumbago::store::{MetricStore, PointStore};
 

@@ -1,10 +1,11 @@
 //! graphite-web, started for this test.
 
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use crate::server::{self, Reply};
+use crate::skip::skip;
 
 /// A graphite-web that ends with this.
 pub(crate) struct Peer {
@@ -52,18 +53,4 @@ fn environment(root: &Path) -> Option<PathBuf> {
     let made = Command::new(root.join("scripts/peers")).arg("graphite-web").output().ok()?;
     let path = String::from_utf8(made.stdout).ok()?;
     made.status.success().then(|| PathBuf::from(path.trim()))
-}
-
-fn skip(test: &str, why: &str) {
-    assert_ne!(
-        std::env::var("CI").as_deref(),
-        Ok("true"),
-        "{test} must not be skipped on a build machine: {why}"
-    );
-    eprintln!("SKIPPED {test}: {why}");
-    if let Some(path) = std::env::var_os("TEST_SKIP_LOG") {
-        let mut log =
-            std::fs::File::options().create(true).append(true).open(path).expect("the log of skips");
-        writeln!(log, "{test}: {why}").expect("the log of skips");
-    }
 }

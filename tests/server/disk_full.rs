@@ -7,7 +7,8 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
-use super::harness::{Setup, now, skip, wait_until};
+use super::harness::{Setup, now, wait_until};
+use super::skip::skip;
 
 /// A small file system of its own, unmounted in the end.
 struct SmallDisk {

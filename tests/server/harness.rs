@@ -370,21 +370,6 @@ pub(crate) fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
     }
 }
 
-/// Says loudly that a test cannot run here. On a build machine that is a failure.
-pub(crate) fn skip(test: &str, why: &str) {
-    assert_ne!(
-        std::env::var("CI").as_deref(),
-        Ok("true"),
-        "{test} must not be skipped on a build machine: {why}"
-    );
-    eprintln!("SKIPPED {test}: {why}");
-    // `cargo test` hides what a passing test prints; `scripts/test` reads the skips from this file.
-    if let Some(path) = std::env::var_os("TEST_SKIP_LOG") {
-        let mut log = fs::File::options().create(true).append(true).open(path).unwrap();
-        writeln!(log, "{test}: {why}").unwrap();
-    }
-}
-
 /// Is there a program of this name?
 pub(crate) fn find_program(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;

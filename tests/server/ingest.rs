@@ -4,7 +4,8 @@ use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpStream, UdpSocket};
 use std::process::Command;
 
-use super::harness::{Server, Setup, find_program, now, send_to, skip, wait_until};
+use super::harness::{Server, Setup, find_program, now, send_to, wait_until};
+use super::skip::skip;
 
 /// A time that every stage still covers, at the start of a minute.
 fn minute() -> u64 {

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU16, Ordering};
 
-use super::harness::{Server, find_program, now, send_to, skip, wait_until};
+use super::harness::{Server, find_program, now, send_to, wait_until};
+use super::skip::skip;
 
 const POINTS: u64 = 20_000;
 

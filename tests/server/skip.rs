@@ -1,0 +1,19 @@
+//! What a test does that cannot run here.
+
+use std::io::Write as _;
+
+/// Says loudly that a test cannot run here. On a build machine that is a failure.
+pub(crate) fn skip(test: &str, why: &str) {
+    assert_ne!(
+        std::env::var("CI").as_deref(),
+        Ok("true"),
+        "{test} must not be skipped on a build machine: {why}"
+    );
+    eprintln!("SKIPPED {test}: {why}");
+    // `cargo test` hides what a passing test prints; `scripts/test` reads the skips from this file.
+    if let Some(path) = std::env::var_os("TEST_SKIP_LOG") {
+        let mut log =
+            std::fs::File::options().create(true).append(true).open(path).expect("the log of skips");
+        writeln!(log, "{test}: {why}").expect("the log of skips");
+    }
+}
