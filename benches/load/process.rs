@@ -47,21 +47,9 @@ impl Process {
         field("VmRSS:").zip(field("VmHWM:")).context("no memory figures in /proc: is the server still alive?")
     }
 
-    /// Waits until the process is idle: less than a tenth of a core over a second. Gives the moment idleness began.
+    /// [`wait_idle`] for a second.
     pub(crate) fn wait_idle(&self, limit: Duration) -> Result<Instant> {
-        let give_up = Instant::now() + limit;
-        let (mut since, mut busy) = (Instant::now(), self.cpu_seconds()?);
-        while since.elapsed() < Duration::from_secs(1) {
-            std::thread::sleep(Duration::from_millis(50));
-            let cpu = self.cpu_seconds()?;
-            if cpu - busy > 0.1 {
-                (since, busy) = (Instant::now(), cpu);
-            }
-            if Instant::now() > give_up {
-                bail!("the server is still busy after {limit:?}");
-            }
-        }
-        Ok(since)
+        wait_idle(self.child.id(), Duration::from_secs(1), limit)
     }
 
     /// How it ended, if it has.
@@ -81,6 +69,25 @@ impl Drop for Process {
     fn drop(&mut self) {
         self.kill();
     }
+}
+
+/// Waits until a process is idle: less than a tenth of a core for `quiet`. Gives the moment idleness began.
+pub(crate) fn wait_idle(pid: u32, quiet: Duration, limit: Duration) -> Result<Instant> {
+    let stat = format!("/proc/{pid}/stat");
+    let give_up = Instant::now() + limit;
+    let allowed = quiet.as_secs_f64() / 10.0;
+    let (mut since, mut busy) = (Instant::now(), cpu_seconds(&stat)?);
+    while since.elapsed() < quiet {
+        std::thread::sleep(Duration::from_millis(50));
+        let cpu = cpu_seconds(&stat)?;
+        if cpu - busy > allowed {
+            (since, busy) = (Instant::now(), cpu);
+        }
+        if Instant::now() > give_up {
+            bail!("process {pid} is still busy after {limit:?}");
+        }
+    }
+    Ok(since)
 }
 
 /// CPU seconds this process has used.

@@ -20,6 +20,13 @@ use plumbago::OnCassandra;
 /// Metrics that points are sent to.
 const METRICS: usize = 20_000;
 
+/// A part of the suite.
+#[derive(Clone, Copy, Debug, PartialEq, clap::ValueEnum)]
+enum Part {
+    Points,
+    Names,
+}
+
 /// What `cluster` measures.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Suite {
@@ -32,6 +39,9 @@ pub(crate) struct Suite {
     /// A tenth of the load: finds mistakes, not figures
     #[arg(long)]
     quick: bool,
+    /// Only one part: points (with reads and finds) or names
+    #[arg(long)]
+    only: Option<Part>,
     /// Write the figures here as JSON
     #[arg(long)]
     json: Option<PathBuf>,
@@ -47,15 +57,26 @@ impl Suite {
     /// Measures everything and prints the table.
     pub(crate) fn run(&self) -> Result<()> {
         std::fs::create_dir_all(&self.scratch)?;
-        let _node = Node::start(&self.scratch, &self.heap)?;
+        let node = Node::start(&self.scratch, &self.heap)?;
         let mut report = Report::default();
-        let measured = self.measure(&mut report);
+        let measured = self.measure(&node, &mut report);
         // What was measured before a failure is worth seeing.
         crate::print(&report, self.quick, self.json.as_deref())?;
         measured
     }
 
-    fn measure(&self, report: &mut Report) -> Result<()> {
+    fn measure(&self, node: &Node, report: &mut Report) -> Result<()> {
+        if self.only != Some(Part::Names) {
+            self.points(node, report)?;
+        }
+        if self.only != Some(Part::Points) {
+            self.million(node, report)?;
+        }
+        Ok(())
+    }
+
+    /// Points, and then reads and finds of them.
+    fn points(&self, node: &Node, report: &mut Report) -> Result<()> {
         let ours = self.server("bench_plumbago", "memory");
         ours.apply_schema()?;
         let stamps = self.on(&ours, |server| {
@@ -63,20 +84,25 @@ impl Suite {
             ingest::sustained(server, self.tenth(1440), report)
         })?;
         self.on(&ours, |server| ingest::found(server, &stamps, "Plumbago", report))?;
-        if let Some(environment) = &self.biggraphite {
-            let theirs = BigGraphite { environment: environment.clone(), keyspace: "bench_biggraphite" };
+        node.rest()?;
+        let theirs = self.biggraphite.as_ref().map(|environment| BigGraphite {
+            environment: environment.clone(),
+            keyspace: "bench_biggraphite",
+        });
+        if let Some(theirs) = &theirs {
             // The tables are the same: each reads what the other wrote.
             let mut accessor = BigGraphite { keyspace: ours.keyspace, ..theirs.clone() }.accessor()?;
             queries::biggraphite(&mut accessor, &stamps, report)?;
-            self.biggraphite_ingest(&theirs, report)?;
         }
         self.on(&ours, |server| queries::read(server, &stamps, report))?;
         for index in ["sasi", "memory"] {
             let kind = OnCassandra { index, ..ours.clone() };
             self.on(&kind, |server| queries::find(server, index, METRICS, report))?;
         }
-        self.on(&ours, |server| ingest::burst(server, self.tenth(300), report))?;
-        self.million(&ours, report)
+        if let Some(theirs) = &theirs {
+            self.biggraphite_ingest(theirs, report)?;
+        }
+        self.on(&ours, |server| ingest::burst(server, self.tenth(300), report))
     }
 
     fn biggraphite_ingest(&self, theirs: &BigGraphite, report: &mut Report) -> Result<()> {
@@ -87,10 +113,13 @@ impl Suite {
     }
 
     /// A million names: creating them, and loading them into a server that starts.
-    fn million(&self, kind: &OnCassandra, report: &mut Report) -> Result<()> {
+    fn million(&self, node: &Node, report: &mut Report) -> Result<()> {
+        let kind = self.server("bench_names", "memory");
+        kind.apply_schema()?;
         let metrics = self.tenth(1_000_000);
-        self.on(kind, |server| names::created(server, metrics, report))?;
-        self.on(kind, |server| names::load(server, metrics, report))
+        self.on(&kind, |server| names::created(server, metrics, report))?;
+        node.rest()?;
+        self.on(&kind, |server| names::load(server, metrics, report))
     }
 
     fn tenth(&self, whole: usize) -> usize {

@@ -2,8 +2,12 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
+
+use crate::process::wait_idle;
+use crate::targets::PATIENCE;
 
 /// Ports that a node of `scripts/cassandra` started by hand does not have.
 pub(crate) const PORT: u16 = 9242;
@@ -26,6 +30,14 @@ impl Node {
         node.run("start")?;
         node.run("wait")?;
         Ok(node)
+    }
+
+    /// Waits until it has written and compacted what it was given, as it has on a machine of its own.
+    pub(crate) fn rest(&self) -> Result<()> {
+        let file = self.directory.join("node1/pid");
+        let pid = std::fs::read_to_string(&file).with_context(|| format!("read {}", file.display()))?;
+        eprintln!("waiting for Cassandra to come to rest");
+        wait_idle(pid.trim().parse()?, Duration::from_secs(10), PATIENCE).map(drop)
     }
 
     fn run(&self, command: &str) -> Result<()> {

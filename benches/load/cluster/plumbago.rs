@@ -8,6 +8,7 @@ use anyhow::{Result, bail, ensure};
 
 use super::node::PORT;
 use crate::process::Process;
+use crate::targets::plumbago::serve;
 use crate::targets::{Kind, PATIENCE, Ports, Running};
 
 const COUNTERS: &str = "/internal/metrics";
@@ -27,7 +28,9 @@ impl OnCassandra {
     /// Makes the keyspaces and tables.
     pub(crate) fn apply_schema(&self) -> Result<()> {
         let mut command = Command::new(&self.binary);
-        let status = self.set(command.args(["schema", "apply", "--create-keyspaces"])).status()?;
+        command.args(["schema", "apply", "--create-keyspaces"]);
+        command.arg("--set").arg(format!("retention.default={}", crate::RETENTION));
+        let status = self.set(&mut command).status()?;
         ensure!(status.success(), "schema apply failed: {status}");
         Ok(())
     }
@@ -39,7 +42,6 @@ impl OnCassandra {
             ("store.cassandra.keyspace", self.keyspace.to_owned()),
             ("store.cassandra.keyspace_metadata", format!("{}_metadata", self.keyspace)),
             ("store.cassandra.index", self.index.to_owned()),
-            ("retention.default", crate::RETENTION.to_owned()),
         ] {
             command.arg("--set").arg(format!("{key}={value}"));
         }
@@ -54,16 +56,7 @@ impl Kind for OnCassandra {
 
     fn start(&self, directory: &Path, ports: &Ports) -> Result<Vec<Process>> {
         let mut command = Command::new(&self.binary);
-        command.arg("serve");
-        for (key, value) in [
-            ("listen.http", ports.http.to_string()),
-            ("listen.carbon", ports.carbon.to_string()),
-            ("listen.pickle", ports.spare[0].to_string()),
-            ("store.path", directory.join("data").display().to_string()),
-        ] {
-            command.arg("--set").arg(format!("{key}={value}"));
-        }
-        self.set(&mut command);
+        self.set(serve(&mut command, directory, ports));
         Ok(vec![Process::start(command.current_dir(directory), &directory.join("server.log"))?])
     }
 
@@ -86,10 +79,15 @@ impl Kind for OnCassandra {
 /// Waits until a counter of a Plumbago server is at least `value`. Gives the moment it was.
 pub(crate) fn wait_counter(server: &mut Running, name: &str, value: u64) -> Result<Instant> {
     let give_up = Instant::now() + PATIENCE;
+    let mut told = Instant::now();
     loop {
         let now = server.counter(COUNTERS, name)?;
         if now >= value {
             return Ok(Instant::now());
+        }
+        if told.elapsed() >= Duration::from_secs(10) {
+            eprintln!("{name}{now} of {value}");
+            told = Instant::now();
         }
         if Instant::now() > give_up {
             bail!("{name}is {now} of {value} after {PATIENCE:?}");

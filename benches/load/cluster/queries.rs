@@ -20,9 +20,12 @@ const GLOBS: [(&str, f64); 5] = [
     ("servers.dc2.**", 1.0),
 ];
 
-/// What is read, and what it may take in milliseconds.
-const READS: [(&str, &str, f64); 2] =
-    [("servers.dc1.host1.cpu.load1", "1 × 1,440", 4.0), ("servers.*.host1?.cpu.*", "100 × 1,440", 150.0)];
+/// What is read, and how many times faster than BigGraphite it has to be. On the machine the bars were set on it took BigGraphite
+/// 5.8 ms, and 4 were asked for; for a hundred metrics 512 ms, and 150. Most of the time is Cassandra's own.
+const READS: [(&str, &str, f64); 2] = [
+    ("servers.dc1.host1.cpu.load1", "1 × 1,440", 5.8 / 4.0),
+    ("servers.*.host1?.cpu.*", "100 × 1,440", 512.0 / 150.0),
+];
 
 /// Asks BigGraphite.
 pub(crate) fn biggraphite(accessor: &mut Accessor, stamps: &[u64], report: &mut Report) -> Result<()> {
@@ -51,12 +54,13 @@ pub(crate) fn biggraphite(accessor: &mut Accessor, stamps: &[u64], report: &mut 
 pub(crate) fn read(server: &mut Running, stamps: &[u64], report: &mut Report) -> Result<()> {
     let (from, until) = span(stamps)?;
     let mut client = Client::connect(server.ports.http)?;
-    for (target, what, bar) in READS {
+    for (target, what, times) in READS {
         let path = format!("/render?format=json&from={from}&until={until}&target={}", escape(target));
         let (latency, answer) = time_get(&mut client, &path)?;
         let (series, values) = shape(&answer)?;
         let note = format!("{series} series, {values} values, p99 {:.1}", latency.p99);
-        report.add("Plumbago", &read_row(what), "ms", Bar::AtMost(bar), latency.p50, note);
+        let row = read_row(what);
+        report.add("Plumbago", &row, "ms", faster(report, &row, times), latency.p50, note);
     }
     Ok(())
 }
@@ -73,18 +77,15 @@ pub(crate) fn find(server: &mut Running, index: &str, metrics: usize, report: &m
         let (latency, answer) = time_get(&mut client, &path)?;
         let hits = serde_json::from_slice::<Value>(&answer)?.as_array().map_or(0, Vec::len);
         let row = find_row(index, pattern);
-        let theirs =
-            report.value("BigGraphite", &row).map_or(Bar::None, |theirs| Bar::AtMost(theirs / times));
-        report.add(
-            "Plumbago",
-            &row,
-            "ms",
-            theirs,
-            latency.p50,
-            format!("{hits} hits, p99 {:.2}", latency.p99),
-        );
+        let note = format!("{hits} hits, p99 {:.2}", latency.p99);
+        report.add("Plumbago", &row, "ms", faster(report, &row, times), latency.p50, note);
     }
     Ok(())
+}
+
+/// So many times faster than BigGraphite was.
+fn faster(report: &Report, row: &str, times: f64) -> Bar {
+    report.value("BigGraphite", row).map_or(Bar::None, |theirs| Bar::AtMost(theirs / times))
 }
 
 fn span(stamps: &[u64]) -> Result<(u64, u64)> {

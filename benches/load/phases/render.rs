@@ -1,9 +1,12 @@
-//! Reading a day of minutes back as JSON, over HTTP, from one client, everything warm.
+//! Reading a day of minutes back over HTTP, everything warm: one query after another as JSON, a dashboard at once, a picture.
+
+use std::sync::Barrier;
+use std::time::Instant;
 
 use anyhow::Result;
 use serde_json::Value;
 
-use super::time_get;
+use super::{Latency, time_get};
 use crate::client::{Client, escape};
 use crate::report::{Bar, Report};
 use crate::send::{Load, minutes_until_now};
@@ -11,6 +14,33 @@ use crate::targets::Running;
 
 /// Points of each series.
 const DAY: usize = 1440;
+
+/// How many times faster than a peer a query of 100 series or more has to be.
+const RATIOS: [(&str, f64); 2] = [("VictoriaMetrics", 5.0), ("go-carbon", 20.0)];
+
+/// What a dashboard asks for at once, a day of everything.
+const PANELS: [&str; 20] = [
+    "history.rack0.host1.load",
+    "aliasByNode(history.rack1.host1[0-9].load,1,2)",
+    "sumSeries(history.rack2.*.load)",
+    "averageSeries(history.rack3.*.load)",
+    "maxSeries(history.*.host7.load)",
+    "movingAverage(history.rack4.host1[0-9].load,10)",
+    "groupByNode(history.rack[0-4].*.load,1,\"sumSeries\")",
+    "scale(history.rack5.host2[0-9].load,100)",
+    "highestCurrent(history.rack6.*.load,5)",
+    "perSecond(history.rack7.host1[0-9].load)",
+    "summarize(history.rack8.host1[0-9].load,\"1h\",\"sum\")",
+    "minSeries(history.rack9.*.load)",
+    "history.rack1.host2[0-9].load",
+    "alias(sumSeries(history.rack4.*.load),\"all\")",
+    "averageSeries(history.*.host3.load)",
+    "derivative(history.rack2.host4[0-9].load)",
+    "movingAverage(sumSeries(history.rack5.*.load),30)",
+    "offset(history.rack6.host5[0-9].load,1)",
+    "limit(history.rack7.*.load,10)",
+    "aliasByNode(history.rack8.host[1-3].load,2)",
+];
 
 /// What to ask, how it is written in the table, and what it may take in milliseconds at the median.
 const QUERIES: [(&str, &str, Bar); 5] = [
@@ -37,8 +67,59 @@ pub(crate) fn run(server: &mut Running, report: &mut Report) -> Result<()> {
         let (latency, answer) = time_get(&mut client, &path)?;
         let (series, points) = shape(&answer)?;
         let note = format!("{series} series, {points} values, p99 {:.2}", latency.p99);
-        report.add(server.kind.label(), &format!("render {what}, p50"), "ms", bar, latency.p50, note);
+        let row = format!("render {what}, p50");
+        report.add(server.kind.label(), &row, "ms", bar, latency.p50, note);
+        if series == 100 || target.contains('(') {
+            report.beat(&row, &RATIOS);
+        }
     }
+    dashboard(server, (from, until), report)?;
+    if server.kind.draws() {
+        picture(server, (from, until), report)?;
+    }
+    Ok(())
+}
+
+/// All panels at once, again and again: how long until the last of them is there.
+fn dashboard(server: &Running, (from, until): (u64, u64), report: &mut Report) -> Result<()> {
+    const ROUNDS: usize = 100;
+    let (address, start) = (server.ports.http, Barrier::new(PANELS.len()));
+    let ask = |target: &str| -> Result<Vec<f64>> {
+        let path = format!(
+            "/render?format=json&maxDataPoints=800&from={from}&until={until}&target={}",
+            escape(target)
+        );
+        let mut client = Client::connect(address)?;
+        let mut times = Vec::with_capacity(ROUNDS);
+        // A panel that fails must not leave the others waiting.
+        let mut failed = None;
+        for _ in 0..ROUNDS {
+            start.wait();
+            let asked = Instant::now();
+            failed = failed.or(client.get(&path).err());
+            times.push(asked.elapsed().as_secs_f64() * 1e3);
+        }
+        failed.map_or(Ok(times), |error| Err(error.context(format!("panel {target}"))))
+    };
+    let panels = std::thread::scope(|scope| -> Result<Vec<Vec<f64>>> {
+        let asked: Vec<_> = PANELS.iter().map(|target| scope.spawn(|| ask(target))).collect();
+        asked.into_iter().map(|panel| panel.join().expect("a panel never panics")).collect()
+    })?;
+    let last = |round: usize| panels.iter().map(|panel| panel[round]).fold(0.0, f64::max);
+    let latency = Latency::of((0..ROUNDS).map(last).collect());
+    let note = format!("until the last panel is there; p50 {:.1}", latency.p50);
+    let label = server.kind.label();
+    report.add(label, "dashboard of 20 panels at once, p99", "ms", Bar::AtMost(100.0), latency.p99, note);
+    Ok(())
+}
+
+fn picture(server: &Running, (from, until): (u64, u64), report: &mut Report) -> Result<()> {
+    let target = escape("history.rack3.host[12]?.load");
+    let path = format!("/render?format=png&width=800&height=400&from={from}&until={until}&target={target}");
+    let (latency, answer) = time_get(&mut Client::connect(server.ports.http)?, &path)?;
+    let note = format!("{} bytes, p99 {:.1}", answer.len(), latency.p99);
+    let label = server.kind.label();
+    report.add(label, "PNG 800 × 400, 20 lines × 1,440, p50", "ms", Bar::AtMost(30.0), latency.p50, note);
     Ok(())
 }
 

@@ -1,7 +1,7 @@
 //! The servers that can be put under the same load.
 
 mod go_carbon;
-mod plumbago;
+pub(crate) mod plumbago;
 mod victoria_metrics;
 
 use std::net::{SocketAddr, TcpListener};
@@ -46,6 +46,11 @@ pub(crate) trait Kind {
     /// Files that hold points, below the directory it was started on.
     fn data(&self, directory: &Path) -> PathBuf {
         directory.join("data")
+    }
+
+    /// Does it draw pictures?
+    fn draws(&self) -> bool {
+        false
     }
 
     /// Does it have find and the render functions? (A bare whisper server has neither.)

@@ -17,6 +17,21 @@ pub(crate) struct Plumbago {
     pub(crate) binary: PathBuf,
 }
 
+/// The arguments of a server on these ports with its files below `directory`.
+pub(crate) fn serve<'c>(command: &'c mut Command, directory: &Path, ports: &Ports) -> &'c mut Command {
+    command.arg("serve");
+    for (key, value) in [
+        ("listen.http", ports.http.to_string()),
+        ("listen.carbon", ports.carbon.to_string()),
+        ("listen.pickle", ports.spare[0].to_string()),
+        ("store.path", directory.join("data").display().to_string()),
+        ("retention.default", crate::RETENTION.to_owned()),
+    ] {
+        command.arg("--set").arg(format!("{key}={value}"));
+    }
+    command
+}
+
 impl Kind for Plumbago {
     fn label(&self) -> &'static str {
         "Plumbago"
@@ -24,21 +39,16 @@ impl Kind for Plumbago {
 
     fn start(&self, directory: &Path, ports: &Ports) -> Result<Vec<Process>> {
         let mut command = Command::new(&self.binary);
-        command.arg("serve");
-        for (key, value) in [
-            ("listen.http", ports.http.to_string()),
-            ("listen.carbon", ports.carbon.to_string()),
-            ("listen.pickle", ports.spare[0].to_string()),
-            ("store.path", directory.join("data").display().to_string()),
-            ("retention.default", crate::RETENTION.to_owned()),
-        ] {
-            command.arg("--set").arg(format!("{key}={value}"));
-        }
+        serve(&mut command, directory, ports);
         Ok(vec![Process::start(command.current_dir(directory), &directory.join("server.log"))?])
     }
 
     fn ready_path(&self) -> &'static str {
         "/health/ready"
+    }
+
+    fn draws(&self) -> bool {
+        true
     }
 
     fn reads_own_writes(&self) -> bool {
