@@ -68,6 +68,14 @@ pub(super) struct Roster {
     setbacks: Setbacks,
 }
 
+/// What reading all metrics of the cluster came to.
+struct Read {
+    metrics: u64,
+    /// Which of the metrics known here are there.
+    seen: Vec<bool>,
+    expired: Vec<MetricId>,
+}
+
 impl Roster {
     pub(super) fn new(
         cluster: Arc<Cluster>,
@@ -191,12 +199,42 @@ impl Roster {
     /// Loads all metrics of the cluster, if that was not done yet or is due again.
     fn load(&self, engine: &Engine) -> anyhow::Result<()> {
         let again = self.loaded.load(Ordering::Acquire);
-        if self.index != CassandraIndex::Memory || (again && !self.is_reload_due()) {
+        // While names are still being sent the gap would only open again.
+        let after_gap = self.cursor.lock().as_ref().and_then(Cursor::after_gap);
+        let after_gap = after_gap.filter(|_| !self.has_unsent(engine));
+        if self.index != CassandraIndex::Memory || (again && after_gap.is_none() && !self.is_reload_due()) {
             return Ok(());
         }
-        let (began, cursor) = (Instant::now(), Cursor::now());
+        let begins_anew = !again || after_gap.is_some();
+        let (began, cursor) = (Instant::now(), after_gap.unwrap_or_else(Cursor::now));
         // What is sent from now on may be missed by the reading.
         let sent = self.sent.load(Ordering::Acquire);
+        let Read { metrics, seen, expired } = self.read_all(engine, sent)?;
+        let hidden = self.hide(engine, &expired)?;
+        if begins_anew {
+            self.remember(&cursor)?;
+            *self.cursor.lock() = Some(cursor);
+        }
+        if self.reload_interval.is_some() && self.nothing_waits() {
+            let unseen = (0..sent).zip(seen).filter(|(_, seen)| !seen).map(|(id, _)| MetricId(id));
+            self.part_with(engine, &unseen.collect::<Vec<_>>())?;
+            self.store.local.set_note(LOADED_NOTE, &now().to_string())?;
+        }
+        // Even if points waited: reading ten million names twice at a start is not worth it.
+        self.reloaded.store(now(), Ordering::Release);
+        self.loaded.store(true, Ordering::Release);
+        engine.telemetry.names_loaded.set(1);
+        tracing::info!(
+            metrics,
+            hidden,
+            seconds = began.elapsed().as_secs_f64(),
+            "names loaded from the cluster"
+        );
+        Ok(())
+    }
+
+    /// Reads all metrics of the cluster and takes those that are not known here.
+    fn read_all(&self, engine: &Engine, sent: u32) -> anyhow::Result<Read> {
         let mut seen = vec![false; sent as usize];
         let mut batch = Vec::with_capacity(BATCH);
         let (mut expired, mut failed) = (Vec::new(), None);
@@ -221,27 +259,7 @@ impl Roster {
             return Err(error);
         }
         self.take(engine, &batch)?;
-        let hidden = self.hide(engine, &expired)?;
-        if self.reload_interval.is_some() && self.nothing_waits() {
-            let unseen = (0..sent).zip(seen).filter(|(_, seen)| !seen).map(|(id, _)| MetricId(id));
-            self.part_with(engine, &unseen.collect::<Vec<_>>())?;
-            self.store.local.set_note(LOADED_NOTE, &now().to_string())?;
-            self.reloaded.store(now(), Ordering::Release);
-        }
-        if !again {
-            self.remember(&cursor)?;
-            *self.cursor.lock() = Some(cursor);
-            self.loaded.store(true, Ordering::Release);
-            // Not at once again: what is deleted in this moment is told of, and need not look as if it had vanished.
-            self.reloaded.store(now(), Ordering::Release);
-        }
-        tracing::info!(
-            metrics = loaded.metrics,
-            hidden,
-            seconds = began.elapsed().as_secs_f64(),
-            "names loaded from the cluster"
-        );
-        Ok(())
+        Ok(Read { metrics: loaded.metrics, seen, expired })
     }
 
     fn is_reload_due(&self) -> bool {
@@ -267,8 +285,14 @@ impl Roster {
             };
             let gone =
                 self.names.missing(named.iter().map(|(_, name)| name.clone()).collect(), &self.default)?;
-            let gone: Vec<(MetricId, String)> =
-                named.into_iter().filter(|(_, name)| gone.contains(name)).collect();
+            // What somebody deletes is told of right after it is gone, and has not vanished.
+            self.follow(engine)?;
+            let gone: Vec<(MetricId, String)> = {
+                let index = engine.index.read();
+                let vanished =
+                    |(id, name): &(MetricId, String)| index.name(*id) == Some(name) && gone.contains(name);
+                named.into_iter().filter(vanished).collect()
+            };
             let spans = engine.points.spans(&gone.iter().map(|(id, _)| *id).collect::<Vec<_>>());
             let (mut dead, mut alive) = (Vec::new(), Vec::new());
             for ((id, name), span) in gone.into_iter().zip(spans) {

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
@@ -42,8 +43,19 @@ pub struct Cluster {
     session: OnceCell<Session>,
     last_failure: Mutex<Option<(Instant, ClusterError)>>,
     prepared: Mutex<HashMap<(Purpose, String), Arc<PreparedStatement>>>,
+    /// Creations of metrics under way.
+    naming: AtomicUsize,
     /// `None` only while this is dropped.
     runtime: Option<Runtime>,
+}
+
+/// See [`Cluster::naming`].
+pub(super) struct Naming<'a>(&'a AtomicUsize);
+
+impl Drop for Naming<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 impl Cluster {
@@ -65,6 +77,7 @@ impl Cluster {
             session: OnceCell::new(),
             last_failure: Mutex::new(None),
             prepared: Mutex::new(HashMap::new()),
+            naming: AtomicUsize::new(0),
             runtime: Some(runtime),
         })
     }
@@ -84,6 +97,17 @@ impl Cluster {
     /// Was a connection made? It may be lost again; the driver then goes on trying.
     pub fn is_connected(&self) -> bool {
         self.session.initialized()
+    }
+
+    /// Says, as long as the answer lives, that metrics are being created.
+    pub(super) fn naming(&self) -> Naming<'_> {
+        self.naming.fetch_add(1, Ordering::Relaxed);
+        Naming(&self.naming)
+    }
+
+    /// Are metrics being created?
+    pub(super) fn is_naming(&self) -> bool {
+        self.naming.load(Ordering::Relaxed) > 0
     }
 
     /// Runs a future to its end on this thread, which must not be a worker of an asynchronous runtime.

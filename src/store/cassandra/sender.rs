@@ -5,6 +5,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use scylla::client::session::Session;
+use scylla::errors::ExecutionError;
+use scylla::serialize::row::SerializeRow;
 use scylla::statement::batch::{Batch, BatchType};
 use scylla::statement::prepared::PreparedStatement;
 use tokio::sync::Semaphore;
@@ -21,6 +24,9 @@ const BATCH_ROWS: usize = 30;
 /// Batches in flight when nothing is known of the cluster yet.
 const FIRST_IN_FLIGHT: usize = 32;
 const LEAST_IN_FLIGHT: usize = 4;
+/// And while metrics are created: what both ask of the cluster goes to the names then, without which no other server finds
+/// the points. Batches that are full still bring tens of thousands of points a second.
+const BESIDE_NAMES: usize = 4;
 /// After so many batches went well one more may be in flight.
 const GROW_AFTER: u64 = 64;
 /// Tries of one batch before the whole parcel waits.
@@ -108,7 +114,7 @@ impl Shipment<'_> {
 
     fn send(&self, stage: Stage, rows: Rows) {
         let Sender { cluster, throttle, stopping } = self.sender;
-        let permit = cluster.block_on(throttle.acquire());
+        let permit = cluster.block_on(throttle.acquire(cluster));
         let (cluster, throttle) = (Arc::clone(cluster), Arc::clone(throttle));
         let (stopping, delivery) = (Arc::clone(stopping), Arc::clone(&self.delivery));
         let timestamp_us = self.timestamp_us;
@@ -192,12 +198,26 @@ async fn write(cluster: &Cluster, stage: Stage, rows: &Rows, timestamp_us: i64) 
     let statement = cluster.prepare(Purpose::Write, &text).await?;
     let session = cluster.session().await?;
     let sent = match rows {
-        Rows::Raw(rows) => session.batch(&batch(cluster, &statement, rows.len(), timestamp_us), rows).await,
-        Rows::Aggregated(rows) => {
-            session.batch(&batch(cluster, &statement, rows.len(), timestamp_us), rows).await
-        }
+        Rows::Raw(rows) => put(cluster, session, &statement, rows, timestamp_us).await,
+        Rows::Aggregated(rows) => put(cluster, session, &statement, rows, timestamp_us).await,
     };
-    sent.map(drop).map_err(|error| ClusterError::of(format!("write points to {keyspace}.{table}"), &error))
+    sent.map_err(|error| ClusterError::of(format!("write points to {keyspace}.{table}"), &error))
+}
+
+/// A row alone is no batch: that is less work for the cluster.
+async fn put<R: SerializeRow>(
+    cluster: &Cluster,
+    session: &Session,
+    statement: &Arc<PreparedStatement>,
+    rows: &[R],
+    timestamp_us: i64,
+) -> Result<(), ExecutionError> {
+    if let [row] = rows {
+        let mut statement = PreparedStatement::clone(statement);
+        statement.set_timestamp(Some(timestamp_us));
+        return session.execute_unpaged(&statement, row).await.map(drop);
+    }
+    session.batch(&batch(cluster, statement, rows.len(), timestamp_us), rows).await.map(drop)
 }
 
 /// A batch goes to the node of its first row, and all rows are in one partition, so that is where they all belong.
@@ -231,8 +251,15 @@ impl Throttle {
         }
     }
 
-    async fn acquire(&self) -> tokio::sync::OwnedSemaphorePermit {
+    async fn acquire(&self, cluster: &Cluster) -> tokio::sync::OwnedSemaphorePermit {
+        while cluster.is_naming() && self.in_flight() >= BESIDE_NAMES {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
         Arc::clone(&self.permits).acquire_owned().await.expect("the semaphore is never closed")
+    }
+
+    fn in_flight(&self) -> usize {
+        self.limit.load(Ordering::Relaxed).saturating_sub(self.permits.available_permits())
     }
 
     fn went_well(&self) {
@@ -254,11 +281,7 @@ impl Throttle {
 
     /// Waits until nothing is in flight.
     async fn quiet(&self) {
-        loop {
-            let limit = self.limit.load(Ordering::Relaxed);
-            if self.permits.available_permits() >= limit {
-                return;
-            }
+        while self.in_flight() > 0 {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }

@@ -10,6 +10,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use scylla::value::{CqlTimestamp, CqlTimeuuid};
 
@@ -29,8 +30,12 @@ const CREATED_OVERLAP_MS: i64 = 60_000;
 /// How often `created_on` is asked.
 const CREATED_EVERY_MS: i64 = 30_000;
 
-/// While many metrics are created that is a question with a long answer: it takes this part of the time at most.
+/// While others create many metrics that is a question with a long answer: it takes this part of the time at most.
 const CREATED_SHARE: i64 = 20;
+
+/// After more creations of our own it is not asked: they would be most of the answer, and reading one takes as long as
+/// making it. All names are loaded again instead, when the rush is over.
+const RUSH: u64 = 20_000;
 
 /// Entries live for a day; what is older than this may be gone.
 const REACH_MS: i64 = 23 * 3_600_000;
@@ -61,6 +66,11 @@ pub struct Cursor {
     handled: HashSet<CqlTimeuuid>,
     created_until_ms: i64,
     created_due_ms: i64,
+    /// What was created since is all that is asked for.
+    created_from_ms: i64,
+    /// Our own creations when `created_on` was asked last.
+    own_created: u64,
+    has_gap: bool,
 }
 
 impl Cursor {
@@ -71,7 +81,15 @@ impl Cursor {
 
     /// Follows what happened from a moment on, in milliseconds since 1970: when a local copy of all names was made.
     pub fn since(ms: i64) -> Self {
-        Self { until_ms: ms, handled: HashSet::new(), created_until_ms: ms, created_due_ms: 0 }
+        Self {
+            until_ms: ms,
+            handled: HashSet::new(),
+            created_until_ms: ms,
+            created_due_ms: 0,
+            created_from_ms: i64::MIN,
+            own_created: 0,
+            has_gap: false,
+        }
     }
 
     /// Is it so old that entries may be gone? Then all names must be loaded again.
@@ -82,6 +100,14 @@ impl Cursor {
     /// Up to when it has followed, in milliseconds since 1970.
     pub fn until_ms(&self) -> i64 {
         self.until_ms
+    }
+
+    /// The cursor to go on with, if creations of BigGraphite may have been missed and all names must be loaded again: like
+    /// [`Cursor::now`], make it before that.
+    pub fn after_gap(&self) -> Option<Self> {
+        let now = stamp::now_ms();
+        let next = Self { created_from_ms: now, own_created: self.own_created, ..Self::since(now) };
+        self.has_gap.then_some(next)
     }
 
     /// Makes the next call ask for BigGraphite's creations whenever it comes.
@@ -111,10 +137,15 @@ impl Names {
             let mut changes = self.told(cursor, default).await?;
             let now = stamp::now_ms();
             if now >= cursor.created_due_ms {
-                let since = cursor.created_until_ms - CREATED_OVERLAP_MS;
-                changes.extend(self.created_since(since, default, known).await?);
+                let own = self.shared.created.load(Ordering::Relaxed);
+                if own - cursor.own_created > RUSH {
+                    (cursor.has_gap, cursor.created_from_ms) = (true, now);
+                } else {
+                    let since = (cursor.created_until_ms - CREATED_OVERLAP_MS).max(cursor.created_from_ms);
+                    changes.extend(self.created_since(since, default, known).await?);
+                }
                 let took = stamp::now_ms() - now;
-                cursor.created_until_ms = now;
+                (cursor.created_until_ms, cursor.own_created) = (now, own);
                 cursor.created_due_ms = now + CREATED_EVERY_MS.max(CREATED_SHARE * took);
             }
             Ok(changes)

@@ -146,6 +146,13 @@ impl Search {
     }
 }
 
+fn limited(glob: &Glob, limits: LookupLimits, hits: Vec<Hit>) -> Result<Vec<Hit>, LookupError> {
+    if hits.len() > limits.max_hits {
+        return Err(LookupError::TooManyHits { pattern: glob.as_str().to_owned(), limit: limits.max_hits });
+    }
+    Ok(hits)
+}
+
 impl Names {
     /// The metrics and directories that match, sorted by path, each once: what the index in memory would give. A tagged
     /// name is found when the pattern is exactly that name.
@@ -175,8 +182,11 @@ impl Names {
         cancel.check().map_err(given_up)?;
         self.shared.cluster.block_on(async {
             let mut work = std::pin::pin!(async {
-                match self.find_tagged(glob).await? {
-                    Some(hits) => Ok(hits),
+                if let Some(hits) = self.find_tagged(glob).await? {
+                    return Ok(hits);
+                }
+                match self.walk(tables, glob).await? {
+                    Some(hits) => limited(glob, limits, hits),
                     None => self.search(tables, glob, limits).await,
                 }
             });
@@ -263,7 +273,7 @@ impl Names {
     }
 
     /// A query, prepared.
-    async fn shape(&self, text: String) -> Result<Arc<PreparedStatement>, ClusterError> {
+    pub(super) async fn shape(&self, text: String) -> Result<Arc<PreparedStatement>, ClusterError> {
         if let Some(found) = self.shared.shapes.prepared.lock().get(&text) {
             return Ok(found.clone());
         }

@@ -12,6 +12,7 @@
 //! | `loader`      | all metrics                                                                    |
 //! | `feed`        | what other servers created and deleted                                         |
 //! | `plan`        | a glob as queries                                                              |
+//! | `walk`        | a glob step by step, where directories are few                                 |
 //! | `find`        | the metrics and directories that match a glob                                  |
 //! | `survey`      | what is wrong or outdated in the tables                                        |
 //! | `record`      | all that is noted of some metrics                                              |
@@ -35,10 +36,12 @@ mod ring;
 mod stamp;
 mod statement;
 mod survey;
+mod walk;
 mod writer;
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 pub use config::{decode as decode_config, encode as encode_config};
 pub use feed::{Change, Cursor};
@@ -75,6 +78,8 @@ struct Shared {
     stamps: Stamps,
     pace: Pace,
     shapes: Shapes,
+    /// Metrics created through this.
+    created: AtomicU64,
 }
 
 impl Names {
@@ -89,6 +94,7 @@ impl Names {
             stamps: Stamps::new(),
             pace: Pace::default(),
             shapes: Shapes::default(),
+            created: AtomicU64::new(0),
         };
         Self { shared: Arc::new(shared) }
     }

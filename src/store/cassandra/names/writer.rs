@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
@@ -89,6 +90,7 @@ impl Names {
                 .map_err(|error| ClusterError::new(Fault::Other, "create a metric", error.to_string()))?;
             spelled.push(NewMetric { name: name.into_owned(), policy: metric.policy.clone() });
         }
+        let _naming = self.shared.cluster.naming();
         let chunk = creation.per_second.map_or(CHUNK, |rate| (rate / CHUNKS_PER_SECOND).max(1) as usize);
         self.block_on(async {
             let mut outcomes = Vec::with_capacity(metrics.len());
@@ -122,6 +124,7 @@ impl Names {
         self.touch(&self.statements().touch_updated, &revived, width).await?;
         let told = new.iter().map(|metric| &metric.name).chain(&revived);
         self.tell(told.map(String::as_str), CREATED).await?;
+        self.shared.created.fetch_add(new.len() as u64, Ordering::Relaxed);
         Ok(outcomes)
     }
 
