@@ -9,7 +9,8 @@ use toml::de::{DeTable, DeValue, ValueDeserializer};
 use super::rules::{DEFAULT_AGGREGATION, Rule};
 use super::settings::one_line;
 use super::suggest::did_you_mean;
-use super::{ConfigError, Origin, pattern};
+use super::{ConfigError, Origin};
+use crate::model::pattern::Pattern;
 use crate::model::{Aggregator, Retention};
 
 /// The rules of one layer, in order.
@@ -91,7 +92,7 @@ fn read_one(
     let Some(text) = raw.pattern else {
         return Err(refuse(&name, item.span(), "it has no `pattern`; write a regular expression".to_owned()));
     };
-    let pattern = pattern::compile(text.get_ref()).map_err(|e| refuse(&name, text.span(), e.to_string()))?;
+    let pattern = Pattern::new(text.get_ref()).map_err(|e| refuse(&name, text.span(), e.to_string()))?;
     let origin = place(item.span()).to_string();
 
     let nothing = raw.retentions.is_none() && raw.aggregation.is_none() && raw.x_files_factor.is_none();

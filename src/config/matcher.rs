@@ -47,20 +47,20 @@ impl Matcher {
 
 /// `None` when it would not pay, or when the patterns together are larger than the regex crate allows.
 fn one_pass<T>(rules: &[Rule<T>]) -> Option<RegexSet> {
-    (rules.len() > FEW).then(|| RegexSet::new(rules.iter().map(|rule| rule.pattern.as_str())).ok())?
+    (rules.len() > FEW).then(|| RegexSet::new(rules.iter().map(|rule| rule.pattern.regex().as_str())).ok())?
 }
 
 fn first_match<T>(rules: &[Rule<T>], one_pass: Option<&RegexSet>, name: &str) -> Option<usize> {
     match one_pass {
         Some(set) => set.matches(name).iter().next(),
-        None => rules.iter().position(|rule| rule.pattern.is_match(name)),
+        None => rules.iter().position(|rule| rule.pattern.is_found(name)),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use crate::model::pattern::Pattern;
     use proptest::prelude::*;
-    use regex::Regex;
 
     use super::*;
     use crate::model::Aggregator;
@@ -69,7 +69,7 @@ mod tests {
         let rule = |(index, pattern): (usize, &String)| Rule {
             name: index.to_string(),
             origin: String::new(),
-            pattern: Regex::new(pattern).unwrap(),
+            pattern: Pattern::new(pattern).unwrap(),
             gives: format!("{}s:10", index + 1).parse().unwrap(),
         };
         let retention: Vec<_> = patterns.iter().enumerate().map(rule).collect();

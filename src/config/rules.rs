@@ -1,7 +1,6 @@
 //! Which policy a name gets: retention rules and aggregation rules, first match wins in each.
 
-use regex::Regex;
-
+use crate::model::pattern::Pattern;
 use crate::model::{Aggregator, Policy, Retention};
 
 /// What carbon's database does when no aggregation rule matches, or one leaves a part out.
@@ -15,7 +14,7 @@ pub struct Rule<T> {
     /// Where it stands: `storage-schemas.conf:12`, or `built in`.
     pub origin: String,
     /// Searched for anywhere in the full name, tags included.
-    pub pattern: Regex,
+    pub pattern: Pattern,
     /// What the name gets.
     pub gives: T,
 }
@@ -53,8 +52,8 @@ impl Rules {
 
     /// The policy for a canonical name. For many names, make a [`super::Matcher`].
     pub fn policy_for(&self, name: &str) -> Matched<'_> {
-        let retention = self.retention.iter().position(|r| r.pattern.is_match(name));
-        let aggregation = self.aggregation.iter().position(|r| r.pattern.is_match(name));
+        let retention = self.retention.iter().position(|r| r.pattern.is_found(name));
+        let aggregation = self.aggregation.iter().position(|r| r.pattern.is_found(name));
         self.policy_at(retention, aggregation)
     }
 

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use super::inline_rule::checked_factor;
 use super::rules::DEFAULT_AGGREGATION;
 use super::storage_schemas::{required, warn_of_unknown_keys};
-use super::{ConfigError, Origin, Rule, ini, pattern};
+use super::{ConfigError, Origin, Rule, ini};
+use crate::model::pattern::Pattern;
 use crate::model::{Aggregator, UnknownAggregator};
 
 /// Reads the rules of a file; what was skipped goes to `warnings`.
@@ -44,7 +45,7 @@ pub(super) fn read(
         }
         rules.push(Rule {
             origin: Origin::line(path, section.line).to_string(),
-            pattern: pattern::compile(&pattern.value).map_err(|e| refuse(pattern.line, e.to_string()))?,
+            pattern: Pattern::new(&pattern.value).map_err(|e| refuse(pattern.line, e.to_string()))?,
             name: section.name,
             gives: (method, factor),
         });

@@ -8,8 +8,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::ini::{self, Section};
-use super::{ConfigError, Origin, Rule, pattern};
+use super::{ConfigError, Origin, Rule};
 use crate::model::Retention;
+use crate::model::pattern::Pattern;
 
 /// Reads the rules of a file; what was skipped goes to `warnings`.
 pub(super) fn read(
@@ -32,7 +33,7 @@ pub(super) fn read(
         })?;
         rules.push(Rule {
             origin: Origin::line(path, section.line).to_string(),
-            pattern: pattern::compile(&pattern.value).map_err(|e| refuse(pattern.line, e.to_string()))?,
+            pattern: Pattern::new(&pattern.value).map_err(|e| refuse(pattern.line, e.to_string()))?,
             name: section.name,
             gives,
         });

@@ -1,6 +1,7 @@
 //! Why a render request has no answer.
 
 use crate::model::Cancelled;
+use crate::model::pattern::PatternError;
 
 use super::grammar::GrammarError;
 use super::interval::IntervalError;
@@ -60,6 +61,13 @@ impl RenderError {
             *targets = asked.to_vec();
         }
         self
+    }
+}
+
+impl From<PatternError> for RenderError {
+    fn from(error: PatternError) -> Self {
+        let PatternError { pattern, reason } = error;
+        Self::invalid(format!("the regular expression `{pattern}` cannot be used: {reason}"))
     }
 }
 

@@ -4,7 +4,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use super::error::RenderError;
-use super::functions::pattern::Pattern;
+use crate::model::pattern::Pattern;
 
 /// Conditions that must all hold. Equal when written alike.
 #[derive(Clone)]

@@ -1,7 +1,7 @@
 //! Some of the series: by name, or by an aggregate against a threshold.
 
 use super::Invocation;
-use super::pattern::Pattern;
+use crate::model::pattern::Pattern;
 use crate::render::aggregate::Aggregation;
 use crate::render::error::RenderError;
 use crate::render::value::Value;

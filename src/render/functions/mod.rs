@@ -29,7 +29,6 @@ mod logarithm;
 mod map_reduce;
 mod moving;
 mod nulls;
-pub(super) mod pattern;
 mod percentile;
 mod periodic_gaps;
 pub mod pie;

@@ -2,7 +2,8 @@
 
 use super::Invocation;
 use super::key::slice;
-use super::pattern::{Pattern, Replacement};
+use crate::model::pattern::Pattern;
+use crate::model::replacement::Replacement;
 use crate::render::aggregate::Aggregation;
 use crate::render::error::RenderError;
 use crate::render::percent::percent;

@@ -1,9 +1,10 @@
-//! Patterns: carbon's are Python regular expressions, ours are those of the `regex` crate.
+//! Patterns: carbon's and Graphite's are Python regular expressions, ours are those of the `regex` crate.
 //!
 //! Almost every pattern means the same in both. Where the spelling differs it is translated; what needs backtracking
 //! (look-around, backreferences, atomic groups) is refused by name, because a rule that quietly matches other names than
-//! it did in carbon is worse than none.
+//! it did in carbon is worse than none. In exchange a search takes time linear in the text.
 
+use std::fmt;
 use std::iter::Peekable;
 use std::str::Chars;
 
@@ -12,21 +13,55 @@ use regex::Regex;
 /// Why a pattern was refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("pattern `{pattern}`: {reason}")]
-pub(super) struct PatternError {
-    pattern: String,
-    reason: String,
+pub struct PatternError {
+    /// The pattern.
+    pub pattern: String,
+    /// What is wrong with it.
+    pub reason: String,
 }
 
-/// Compiles a Python pattern.
-pub(super) fn compile(pattern: &str) -> Result<Regex, PatternError> {
-    let refuse = |reason| PatternError { pattern: pattern.to_owned(), reason };
-    let translated = Translator::new(pattern).run().map_err(refuse)?;
-    Regex::new(&translated).map_err(|error| {
-        // The crate draws the pattern with a caret below it; the reason is its last line.
-        let text = error.to_string();
-        let reason = text.lines().last().unwrap_or_default().trim_start_matches("error: ");
-        refuse(reason.to_owned())
-    })
+/// A regular expression in Python's syntax.
+#[derive(Clone, Debug)]
+pub struct Pattern {
+    text: String,
+    regex: Regex,
+}
+
+impl Pattern {
+    /// Compiles it.
+    pub fn new(pattern: &str) -> Result<Self, PatternError> {
+        let refuse = |reason| PatternError { pattern: pattern.to_owned(), reason };
+        let translated = Translator::new(pattern).run().map_err(refuse)?;
+        let compiled = Regex::new(&translated).map_err(|error| {
+            // The crate draws the pattern with a caret below it; the reason is its last line.
+            let text = error.to_string();
+            let reason = text.lines().last().unwrap_or_default().trim_start_matches("error: ");
+            refuse(reason.to_owned())
+        });
+        Ok(Self { text: pattern.to_owned(), regex: compiled? })
+    }
+
+    /// As it was written.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Is it found anywhere in the text?
+    pub fn is_found(&self, text: &str) -> bool {
+        self.regex.is_match(text)
+    }
+
+    /// The same in the crate's syntax.
+    pub fn regex(&self) -> &Regex {
+        &self.regex
+    }
+}
+
+/// As it was written.
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
 }
 
 struct Translator<'a> {
@@ -166,9 +201,7 @@ impl<'a> Translator<'a> {
 }
 
 fn unsupported(construct: &str, what: &str) -> String {
-    format!(
-        "`{construct}` is {what}, which is not supported; reorder the rules or match the names without it"
-    )
+    format!("`{construct}` is {what}, which is not supported; match the names without it")
 }
 
 #[cfg(test)]
@@ -176,11 +209,11 @@ mod tests {
     use super::*;
 
     fn matches(pattern: &str, name: &str) -> bool {
-        compile(pattern).unwrap().is_match(name)
+        Pattern::new(pattern).unwrap().is_found(name)
     }
 
     fn error(pattern: &str) -> String {
-        compile(pattern).unwrap_err().to_string()
+        Pattern::new(pattern).unwrap_err().to_string()
     }
 
     #[test]
