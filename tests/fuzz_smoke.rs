@@ -9,6 +9,10 @@
     unused_attributes,
     reason = "each target begins with #![no_main], which means something only to cargo fuzz"
 )]
+#![allow(
+    clippy::duplicate_mod,
+    reason = "to cargo fuzz each target is a program of its own, with the data it needs"
+)]
 
 use std::fs;
 use std::path::Path;
@@ -36,12 +40,14 @@ macro_rules! targets {
 
 targets! {
     block at "../fuzz/fuzz_targets/block.rs"
+    call at "../fuzz/fuzz_targets/call.rs"
     chunk at "../fuzz/fuzz_targets/chunk.rs"
     glob at "../fuzz/fuzz_targets/glob.rs"
     name at "../fuzz/fuzz_targets/name.rs"
     pickle at "../fuzz/fuzz_targets/pickle.rs"
     plaintext at "../fuzz/fuzz_targets/plaintext.rs"
     target at "../fuzz/fuzz_targets/target.rs"
+    time at "../fuzz/fuzz_targets/time.rs"
 }
 
 // Behind the targets, so that they find it by the path they name and not by standing in scope.

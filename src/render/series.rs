@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use super::aggregate::Aggregation;
 use super::consolidate::Consolidation;
 use super::drawing::Drawing;
+use super::number;
 use super::source::Fetched;
 use super::tags::Tags;
 
@@ -31,6 +33,9 @@ pub struct Series {
     pub x_files_factor: f64,
     /// Tags, those that functions add included.
     pub tags: Tags,
+    /// The values, if they were counted: Python has them as whole numbers and writes them without a point. Void when they
+    /// are others by now.
+    pub(in crate::render) counts: Option<Arc<[f64]>>,
     /// How to draw it, where a function said so: rare, hence out of the way.
     pub drawing: Option<Box<Drawing>>,
 }
@@ -54,6 +59,7 @@ impl Series {
             values: values.into(),
             consolidation: Consolidation::default(),
             x_files_factor: xff,
+            counts: None,
             drawing: None,
         }
     }
@@ -72,7 +78,35 @@ impl Series {
             values,
             consolidation: Consolidation::default(),
             x_files_factor: xff,
+            counts: None,
             drawing: None,
+        }
+    }
+
+    /// Says that its values, as they are now, were counted.
+    pub fn counted(mut self) -> Self {
+        self.counts = Some(Arc::clone(&self.values));
+        self
+    }
+
+    /// Were its values counted?
+    pub fn is_counted(&self) -> bool {
+        self.counts.as_ref().is_some_and(|counts| Arc::ptr_eq(counts, &self.values))
+    }
+
+    /// An aggregate of its values as Python's `str` writes it.
+    pub fn aggregate_text(&self, aggregation: Aggregation, value: f64) -> String {
+        let is_whole = match aggregation {
+            Aggregation::Count => true,
+            // The mean of the two in the middle is a fraction to Python, even where nothing is left over.
+            Aggregation::Median => self.is_counted() && !self.known().is_multiple_of(2),
+            Aggregation::Average | Aggregation::AvgZero | Aggregation::Stddev => false,
+            _ => self.is_counted(),
+        };
+        match value {
+            _ if value.is_nan() => "None".to_owned(),
+            _ if is_whole => number::whole(value),
+            _ => number::repr(value),
         }
     }
 
@@ -109,6 +143,22 @@ impl Series {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn counts_are_counts_until_they_are_changed() {
+        let mut counted = Series::new("a", (0, 30, 10), vec![1.0, 2.0, 2.0], 0.0).counted();
+        let text = |series: &Series, aggregation: Aggregation| {
+            series.aggregate_text(aggregation, aggregation.of(&series.values))
+        };
+        assert_eq!(text(&counted.clone(), Aggregation::Sum), "5");
+        assert_eq!(text(&counted, Aggregation::Median), "2");
+        assert_eq!(text(&counted, Aggregation::AvgZero), "1.6666666666666667");
+        counted.map(|v| v);
+        assert_eq!(
+            (text(&counted, Aggregation::Sum), text(&counted, Aggregation::Count)),
+            ("5.0".into(), "3".into())
+        );
+    }
 
     #[test]
     fn editing_never_touches_a_clone() {

@@ -1,6 +1,7 @@
 //! The same sum on every value: `scale`, `offset`, `pow`, `round` and their kin.
 
 use super::Invocation;
+use crate::render::aggregate::Aggregation;
 use crate::render::error::RenderError;
 use crate::render::number::{general, repr, round_to_place, whole};
 use crate::render::series::Series;
@@ -72,7 +73,7 @@ pub(super) fn offset_to_zero(mut call: Invocation<'_>) -> Result<Value, RenderEr
     let mut series = call.series(0);
     for s in &mut series {
         let (least, _) = extremes(s);
-        s.tags.set("offsetToZero", if least.is_nan() { "None".to_owned() } else { repr(least) });
+        s.tags.set("offsetToZero", s.aggregate_text(Aggregation::Min, least));
         s.rename(format!("offsetToZero({})", s.name));
         s.map(|value| value - least);
     }

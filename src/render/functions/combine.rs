@@ -46,7 +46,7 @@ pub(super) fn count_series(mut call: Invocation<'_>) -> Result<Value, RenderErro
     let series = call.series(0);
     let Some(all) = Normalized::of(&series.iter().collect::<Vec<_>>())? else { return Ok(Vec::new().into()) };
     let name = format!("countSeries({})", path_expressions(series.iter()));
-    Ok(vec![Series::new(name, all.times(), vec![series.len() as f64; all.rows()], xff)].into())
+    Ok(vec![Series::new(name, all.times(), vec![series.len() as f64; all.rows()], xff).counted()].into())
 }
 
 pub(super) fn group(mut call: Invocation<'_>) -> Result<Value, RenderError> {

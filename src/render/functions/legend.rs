@@ -5,6 +5,7 @@ use crate::render::aggregate::Aggregation;
 use crate::render::error::RenderError;
 use crate::render::expr::Literal;
 use crate::render::number::repr;
+use crate::render::series::Series;
 use crate::render::value::Value;
 
 /// Appends aggregates to the names. A last argument of `si` or `binary` sets them in columns, with unit prefixes.
@@ -25,7 +26,7 @@ pub(super) fn legend_value(mut call: Invocation<'_>) -> Result<Value, RenderErro
         for s in &mut series {
             let value = aggregation.map(|aggregation| aggregation.of(&s.values));
             s.name = match &system {
-                None => format!("{} ({kind}: {})", s.name, plain(aggregation, value)),
+                None => format!("{} ({kind}: {})", s.name, plain(s, aggregation.zip(value))),
                 Some(system) => format!("{:<20}{kind:<5}{:<10}", s.name, in_units(system, value)),
             }
             .into();
@@ -35,13 +36,9 @@ pub(super) fn legend_value(mut call: Invocation<'_>) -> Result<Value, RenderErro
 }
 
 /// As Python's `str`. An aggregation that does not exist shows as a question.
-fn plain(aggregation: Option<Aggregation>, value: Option<f64>) -> String {
-    match value {
-        None => "(?)".to_owned(),
-        Some(value) if value.is_nan() => "None".to_owned(),
-        Some(value) if aggregation == Some(Aggregation::Count) => format!("{value:.0}"),
-        Some(value) => repr(value),
-    }
+fn plain(series: &Series, aggregate: Option<(Aggregation, f64)>) -> String {
+    aggregate
+        .map_or_else(|| "(?)".to_owned(), |(aggregation, value)| series.aggregate_text(aggregation, value))
 }
 
 fn in_units(system: &System, value: Option<f64>) -> String {

@@ -5,7 +5,7 @@ use crate::render::aggregate::Aggregation;
 use crate::render::context::{Context, TimeRange};
 use crate::render::error::RenderError;
 use crate::render::expr::Literal;
-use crate::render::number::{general, repr, whole};
+use crate::render::number::{general, repr};
 use crate::render::series::Series;
 use crate::render::time::parse_time;
 use crate::render::value::Value;
@@ -73,12 +73,7 @@ pub(super) fn aggregate_line(mut call: Invocation<'_>) -> Result<Value, RenderEr
         if keep_step {
             s.map(|_| value);
         } else {
-            let tag = match aggregation {
-                _ if !known => "None".into(),
-                Aggregation::Count => whole(value),
-                _ => repr(value),
-            };
-            s = constant(call.context, value, &tag);
+            s = constant(call.context, value, &s.aggregate_text(aggregation, value));
         }
         s.rename(name);
         s

@@ -73,7 +73,9 @@ fn bridge_gaps(values: &mut [f64], limit: usize) {
 
 /// 1 where there is a value, 0 where there is none.
 pub(super) fn is_non_null(call: Invocation<'_>) -> Result<Value, RenderError> {
-    each(call, "1", |value| f64::from(u8::from(!value.is_nan())))
+    let known = each(call, "1", |value| f64::from(u8::from(!value.is_nan())))?;
+    let Value::Series(known) = known else { return Ok(known) };
+    Ok(known.into_iter().map(Series::counted).collect::<Vec<_>>().into())
 }
 
 pub(super) fn transform_null(mut call: Invocation<'_>) -> Result<Value, RenderError> {

@@ -22,12 +22,14 @@ pub(super) fn slide(
     xff: f64,
     cancel: &Cancel,
 ) -> Result<Vec<f64>, Cancelled> {
+    let totals = matches!(aggregation, Aggregation::Sum | Aggregation::Average | Aggregation::AvgZero);
+    if totals && points < LONG {
+        return Ok(short_totals(values, points, aggregation, xff));
+    }
     let finite = values.iter().all(|v| !v.is_infinite());
     let mut state = match aggregation {
         _ if points < LONG => None,
-        Aggregation::Sum | Aggregation::Average | Aggregation::AvgZero if finite => {
-            Some(State::Total(Total::default()))
-        }
+        _ if totals && finite => Some(State::Total(Total::default())),
         Aggregation::Min => Some(State::Extreme(1.0, VecDeque::new())),
         Aggregation::Max => Some(State::Extreme(-1.0, VecDeque::new())),
         Aggregation::Median => Some(State::Sorted(Vec::new())),
@@ -66,6 +68,32 @@ pub(super) fn slide(
         }
     }
     Ok(result)
+}
+
+/// Sums or means of short windows. Many windows are added up side by side, each in its own order from its first value to its
+/// last: the same rounding as one by one, several times as fast.
+fn short_totals(values: &[f64], points: usize, aggregation: Aggregation, xff: f64) -> Vec<f64> {
+    const ABREAST: usize = 32;
+    let windows = values.len().saturating_sub(points);
+    let plain: Vec<f64> = values.iter().map(|v| if v.is_nan() { 0.0 } else { *v }).collect();
+    let known: Vec<f64> = values.iter().map(|v| f64::from(u8::from(!v.is_nan()))).collect();
+    let mut result = Vec::with_capacity(windows);
+    for first in (1..=windows).step_by(ABREAST) {
+        let width = ABREAST.min(windows + 1 - first);
+        let (mut sums, mut counts) = ([0.0; ABREAST], [0.0; ABREAST]);
+        for at in first..first + points {
+            let (plain, known) = (&plain[at..at + width], &known[at..at + width]);
+            sums.iter_mut().zip(plain).for_each(|(sum, v)| *sum += v);
+            counts.iter_mut().zip(known).for_each(|(count, v)| *count += v);
+        }
+        let value = |(sum, count): (f64, f64)| match aggregation {
+            _ if count == 0.0 || count / (points as f64) < xff => f64::NAN,
+            Aggregation::Sum => sum,
+            _ => sum / count,
+        };
+        result.extend(sums.into_iter().zip(counts).take(width).map(value));
+    }
+    result
 }
 
 /// What a window shares with the next one. A null is NaN and changes nothing.
@@ -187,6 +215,24 @@ mod tests {
                     let close = (a - b).abs() <= 1e-6 * 1e-6 * 1e6;
                     prop_assert!(close || (a.is_nan() && b.is_nan()), "{aggregation:?} {a} {b}");
                 }
+            }
+        }
+    }
+
+    proptest! {
+        /// To the last bit.
+        #[test]
+        fn short_windows_agree_with_one_by_one(
+            values in proptest::collection::vec(
+                prop_oneof![4 => -1e6_f64..1e6, 1 => Just(f64::INFINITY), 2 => Just(f64::NAN)], 0..200),
+            points in 0..40_usize,
+            xff in prop_oneof![Just(0.0), Just(0.9)],
+        ) {
+            for aggregation in ALL {
+                let got = slide(&values, points, aggregation, xff, &Cancel::never()).unwrap();
+                let expected = one_by_one(&values, points, aggregation, xff);
+                let bits = |values: &[f64]| values.iter().map(|v| v.to_bits()).collect::<Vec<_>>();
+                prop_assert_eq!(bits(&got), bits(&expected), "{:?}", aggregation);
             }
         }
     }

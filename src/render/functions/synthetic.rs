@@ -12,14 +12,14 @@ const MAX_STEP: i64 = 10_000 * 365 * 86_400;
 
 /// The time of each minute since the start of the window.
 pub(super) fn identity(call: Invocation<'_>) -> Result<Value, RenderError> {
-    let mut series = stepped(&call, 60, |time| time as f64)?;
+    let mut series = stepped(&call, 60, |time| time as f64)?.counted();
     series.path_expression = format!("identity(\"{}\")", series.name).into();
     Ok(vec![series].into())
 }
 
 pub(super) fn time(call: Invocation<'_>) -> Result<Value, RenderError> {
     let step = call.int(1).unwrap_or(60);
-    Ok(vec![stepped(&call, step, |time| time as f64)?].into())
+    Ok(vec![stepped(&call, step, |time| time as f64)?.counted()].into())
 }
 
 pub(super) fn sin(call: Invocation<'_>) -> Result<Value, RenderError> {
