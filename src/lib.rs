@@ -10,6 +10,7 @@
 //! | –    | [`model`]   | the nouns: names, points, stages, policies; no I/O                  |
 //! | 1    | [`receive`] | sockets: bytes arrive, limits and back-pressure, no meaning         |
 //! | 2    | [`parse`]   | bytes become points: carbon plaintext and pickle, no I/O            |
+//! | 2½   | [`rules`]   | names are refused, renamed and gathered, where somebody asks for it |
 //! | 3    | [`resolve`] | a name becomes a metric id, created at first sight                  |
 //! | 4    | [`log`]     | the write-ahead log: what was accepted survives a crash             |
 //! | 5    | [`rollup`]  | points are held in memory, cut into stages, and aggregated          |
@@ -26,6 +27,8 @@ pub mod model;
 pub mod receive;
 
 pub mod parse;
+
+pub mod rules;
 
 pub mod resolve;
 

@@ -18,6 +18,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("config", &["model"]),
     ("parse", &["model"]),
     ("receive", &["model", "parse", "config", "telemetry"]),
+    ("rules", &["model", "config", "telemetry"]),
     ("resolve", &["model", "config", "store", "index", "rollup", "telemetry"]),
     ("log", &["model", "store"]),
     ("rollup", &["model", "config", "log", "store", "telemetry"]),

@@ -1,12 +1,14 @@
 //! `check-config`: the configuration in force, or what one name gets from it.
 
 use std::io::Write;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
 use super::{CheckConfig, Output, UsageError, operations, words};
 use crate::config::{Loaded, Matched, Rule, Setting};
 use crate::model::{Aggregator, Retention};
+use crate::rules::{Outcome, Rules};
 
 /// Prints to `out`.
 pub(super) fn run(
@@ -15,16 +17,25 @@ pub(super) fn run(
     output: Output,
     out: &mut dyn Write,
 ) -> anyhow::Result<()> {
+    let name_rules = Rules::open(&loaded.config.name_rules, Arc::default())?;
     match (&arguments.name, output) {
         (None, Output::Text) => print_settings(loaded, out)?,
         (None, Output::Json) => print_json(&settings_json(loaded), out)?,
         (Some(name), output) => {
             let limit = loaded.config.ingest.max_name_bytes;
-            let name = operations::canonical_name(name, limit).map_err(|e| UsageError(e.to_string()))?;
-            let matched = loaded.config.rules.policy_for(&name);
+            let outcome = name_rules.map(|rules| rules.outcome(name)).unwrap_or_default();
+            let stored = outcome.renamed.as_deref().unwrap_or(name);
+            let stored = operations::canonical_name(stored, limit).map_err(|e| UsageError(e.to_string()))?;
+            let matched = loaded.config.rules.policy_for(&stored);
             match output {
-                Output::Text => print_policy(&name, &matched, out)?,
-                Output::Json => print_json(&policy_json(&name, &matched), out)?,
+                Output::Text => {
+                    print_outcome(&outcome, out)?;
+                    print_policy(&stored, &matched, out)?;
+                }
+                Output::Json => {
+                    let rules = json!({ "refused": outcome.refused, "aggregates": outcome.aggregates });
+                    print_json(&with(policy_json(&stored, &matched), rules), out)?;
+                }
             }
         }
     }
@@ -71,6 +82,17 @@ fn print_settings(loaded: &Loaded, out: &mut dyn Write) -> std::io::Result<()> {
 /// Is it a password that somebody set?
 fn is_hidden(setting: &Setting) -> bool {
     setting.key.is_secret && setting.value.as_str() != Some("")
+}
+
+/// What the rules for names do, where they do anything.
+fn print_outcome(outcome: &Outcome, out: &mut dyn Write) -> std::io::Result<()> {
+    if let Some(reason) = outcome.refused {
+        writeln!(out, "refused      {reason}, by [rules]")?;
+    }
+    for aggregate in &outcome.aggregates {
+        writeln!(out, "goes into    {aggregate}, by rules.aggregation")?;
+    }
+    Ok(())
 }
 
 fn print_policy(name: &str, matched: &Matched<'_>, out: &mut dyn Write) -> std::io::Result<()> {

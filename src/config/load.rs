@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::kinds::{MaybePath, StoreChoice};
 use super::raw::{self, Raw};
-use super::resolved::{Config, Ingest, Listen, Query, Store, StoreKind};
+use super::resolved::{Config, Ingest, Listen, NameRules, OwnMetrics, Query, Store, StoreKind};
 use super::rules::{DEFAULT_AGGREGATION, Rules};
 use super::{
     Cassandra, ConfigError, Origin, Settings, Sources, Tls, document, storage_aggregation, storage_schemas,
@@ -118,6 +118,11 @@ fn resolve(raw: Raw, rules: Rules) -> Config {
         ingest: resolve_ingest(raw.ingest),
         query: resolve_query(raw.query),
         rules,
+        name_rules: resolve_name_rules(raw.rules),
+        own_metrics: OwnMetrics {
+            interval: raw.telemetry.carbon_interval.0,
+            prefix: raw.telemetry.carbon_prefix.0,
+        },
     }
 }
 
@@ -195,6 +200,17 @@ fn resolve_query(raw: raw::Query) -> Query {
         max_points: to_usize(raw.max_points.0),
         render_timeout: raw.render_timeout.0,
         max_concurrent: to_usize(raw.max_concurrent.0),
+    }
+}
+
+fn resolve_name_rules(raw: raw::NameRules) -> NameRules {
+    NameRules {
+        blacklist: raw.blacklist.0,
+        whitelist: raw.whitelist.0,
+        rewrite: raw.rewrite.0,
+        aggregation: raw.aggregation.0,
+        keep_originals: raw.keep_originals.0,
+        max_gathered: to_usize(raw.max_gathered.0),
     }
 }
 

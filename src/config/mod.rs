@@ -21,7 +21,6 @@ mod kinds;
 mod load;
 mod matcher;
 mod origin;
-mod pattern;
 mod raw;
 mod reference;
 mod resolved;
@@ -41,7 +40,7 @@ pub use origin::Origin;
 #[cfg(test)]
 pub(crate) use reference::assert_current;
 pub use reference::{example_file, markdown};
-pub use resolved::{Config, Ingest, Listen, Query, Store, StoreKind};
+pub use resolved::{Config, Ingest, Listen, NameRules, OwnMetrics, Query, Store, StoreKind};
 pub use rules::{Matched, Rule, Rules};
 pub use settings::{Setting, Settings};
 pub use sources::{FILE_NAME, FILE_VARIABLE, Sources};

@@ -134,4 +134,18 @@ sections! {
         default: Retentions = r#""10s:1d,1m:30d,1h:2y""#, "Retention of names that no rule matches.";
         rule: RuleTables = "[]", "Rules without an extra file, as `[[retention.rule]]` tables.";
     }
+
+    telemetry: OwnMetrics "telemetry" "This server's own numbers. Those for Prometheus are at `/internal/metrics`, always." {
+        carbon_interval: Time<0> = r#""1m""#, "How often they are also stored as metrics, under carbon's names; 0 means never.";
+        carbon_prefix: Text = r#""carbon.agents.{host}""#, "What these metrics begin with; `{host}` is the name of this machine, with `_` for its dots.";
+    }
+
+    rules: NameRules "rules" "Carbon's rules for names on their way in. The files are read again when they change; one that cannot be used leaves the old rules in force." {
+        blacklist: MaybePath = r#""""#, "`blacklist.conf`: regular expressions, one a line; points of a name in which one is found are refused.";
+        whitelist: MaybePath = r#""""#, "`whitelist.conf`: the same; points of a name in which none is found are refused, unless the file has no expression.";
+        rewrite: MaybePath = r#""""#, "`rewrite-rules.conf`: `pattern = replacement` in the sections `[pre]` and `[post]`, before and after aggregation.";
+        aggregation: MaybePath = r#""""#, "`aggregation-rules.conf`: `output (seconds) = method input`.";
+        keep_originals: Switch = "true", "Store the points that go into an aggregate, too.";
+        max_gathered: Positive = "1_000_000", "Most intervals of aggregates that are gathered at a time; points of more are left out of their aggregates, and counted.";
+    }
 }

@@ -1,7 +1,7 @@
 //! The configuration as the rest of the program sees it: every key has a value, every value was checked.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::{Cassandra, Rules};
@@ -21,6 +21,63 @@ pub struct Config {
     pub query: Query,
     /// `[retention]`
     pub rules: Rules,
+    /// `[rules]`
+    pub name_rules: NameRules,
+    /// `[telemetry]`
+    pub own_metrics: OwnMetrics,
+}
+
+/// The server's own numbers as metrics.
+#[derive(Clone, Debug)]
+pub struct OwnMetrics {
+    /// How often they are stored; zero means never.
+    pub interval: Duration,
+    /// What their names begin with.
+    pub prefix: String,
+}
+
+impl Default for OwnMetrics {
+    fn default() -> Self {
+        Self { interval: Duration::from_secs(60), prefix: "carbon.agents.{host}".to_owned() }
+    }
+}
+
+/// Carbon's rules for names on their way in. `None` means no such file.
+#[derive(Clone, Debug)]
+pub struct NameRules {
+    /// Names to refuse.
+    pub blacklist: Option<PathBuf>,
+    /// The only names to take.
+    pub whitelist: Option<PathBuf>,
+    /// Names to change.
+    pub rewrite: Option<PathBuf>,
+    /// Metrics to make of others.
+    pub aggregation: Option<PathBuf>,
+    /// Are points that go into an aggregate stored, too?
+    pub keep_originals: bool,
+    /// Most intervals gathered at a time.
+    pub max_gathered: usize,
+}
+
+impl NameRules {
+    /// The files there are.
+    pub fn files(&self) -> impl Iterator<Item = &Path> {
+        let all = [&self.blacklist, &self.whitelist, &self.rewrite, &self.aggregation];
+        all.into_iter().filter_map(|file| file.as_deref())
+    }
+}
+
+impl Default for NameRules {
+    fn default() -> Self {
+        Self {
+            blacklist: None,
+            whitelist: None,
+            rewrite: None,
+            aggregation: None,
+            keep_originals: true,
+            max_gathered: 1_000_000,
+        }
+    }
 }
 
 /// Where to listen. `None` switches a listener off.

@@ -57,6 +57,10 @@ reasons! {
     MetricLimit = "metric_limit",
     /// A new metric while the disk is nearly full.
     DiskFull = "disk_full",
+    /// Found in the blacklist.
+    Blacklisted = "blacklisted",
+    /// Not found in the whitelist.
+    NotWhitelisted = "not_whitelisted",
     /// A datagram that came while the server could not take it.
     Overload = "overload",
 }

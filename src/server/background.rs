@@ -10,7 +10,9 @@ use parking_lot::{Condvar, Mutex};
 
 use super::delivery::Delivery;
 use super::engine::{Engine, now};
+use super::own_metrics::OwnMetrics;
 use super::roster::Roster;
+use crate::config::OwnMetrics as OwnMetricsConfig;
 
 /// How often the cutter looks whether there is something to do.
 const CUTTER_TICK: Duration = Duration::from_millis(200);
@@ -19,6 +21,9 @@ const HOUSEKEEPING: Duration = Duration::from_secs(60);
 const NAMES_TICK: Duration = Duration::from_secs(1);
 const SHIP_TICK: Duration = Duration::from_millis(100);
 const DISK_TICK: Duration = Duration::from_secs(1);
+const RULES_TICK: Duration = Duration::from_secs(1);
+/// How often rule files are looked at: carbon's number.
+const RULES_RELOAD: Duration = Duration::from_secs(10);
 
 /// Tells the threads to end, and wakes them up.
 #[derive(Default)]
@@ -60,6 +65,12 @@ impl Background {
         if engine.store.delivery().is_some() {
             bodies.push(("ship", ship));
             bodies.push(("names", names));
+        }
+        if !engine.config.own_metrics.interval.is_zero() {
+            bodies.push(("own", tell_own_metrics));
+        }
+        if engine.name_rules.is_some() {
+            bodies.push(("rules", follow_rules));
         }
         let mut threads = Vec::new();
         for (name, body) in bodies {
@@ -153,6 +164,33 @@ fn merge(engine: &Engine, ending: &Ending) {
             Ok(merges) => engine.telemetry.merges.add(merges),
             Err(error) => tracing::warn!(%error, "merging blocks failed; it will be tried again"),
         }
+    }
+}
+
+fn tell_own_metrics(engine: &Engine, ending: &Ending) {
+    let OwnMetricsConfig { interval, prefix } = &engine.config.own_metrics;
+    let mut own = OwnMetrics::new(prefix, interval.as_secs_f64(), &engine.telemetry);
+    while !ending.wait(*interval) {
+        // Those that cannot be stored now are not missed.
+        let _ = engine.keep_own(&own.points(engine));
+    }
+}
+
+/// Stores aggregates of the rules for names when they are due, and reads changed rules.
+fn follow_rules(engine: &Engine, ending: &Ending) {
+    let mut waiting = Vec::new();
+    let mut read_at = Instant::now();
+    while !ending.wait(RULES_TICK) {
+        waiting = engine.keep_aggregates(waiting, false);
+        if let Some(rules) = engine.name_rules.as_ref().filter(|_| read_at.elapsed() >= RULES_RELOAD) {
+            rules.reload();
+            read_at = Instant::now();
+        }
+    }
+    // The last points have come: receiving ends before this.
+    let lost = engine.keep_aggregates(waiting, true).len();
+    if lost > 0 {
+        tracing::warn!(lost, "aggregates could not be stored before the stop");
     }
 }
 

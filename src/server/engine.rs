@@ -3,17 +3,18 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::storage::Storage;
 use crate::config::{Config, Matcher};
 use crate::index::{Index, SharedIndex};
 use crate::log::{Log, Record};
-use crate::model::{Batch, MetricId, MetricRecord, Policy, PolicyId, Span, Stage};
-use crate::receive::{Busy, Sampler, Sink};
-use crate::resolve::{Refused, Resolver};
-use crate::rollup::{Appended, Points, PointsError};
+use crate::model::{MetricId, MetricRecord, Policy, PolicyId, Span, Stage};
+use crate::receive::Sampler;
+use crate::resolve::Resolver;
+use crate::rollup::{Points, PointsError};
+use crate::rules::Rules;
 use crate::telemetry::Telemetry;
 
 /// Everything below the listeners.
@@ -34,7 +35,9 @@ pub struct Engine {
     pub(super) paused: AtomicBool,
     /// Set while the log or the store refuses points.
     pub(super) failing: AtomicBool,
-    sampler: Sampler,
+    pub(super) sampler: Sampler,
+    /// What happens to names on their way in, if somebody asks for anything.
+    pub(super) name_rules: Option<Rules>,
 }
 
 /// Seconds since the epoch.
@@ -47,6 +50,7 @@ impl Engine {
     /// Opens the data directory: loads the catalogue, replays the log.
     pub fn open(config: Config) -> anyhow::Result<Self> {
         let telemetry = Arc::new(Telemetry::default());
+        let name_rules = Rules::open(&config.name_rules, Arc::clone(&telemetry))?;
         let store = Storage::open(&config, &telemetry)?;
         let floor = store.points.snapshot().position().log_floor;
         let log = Log::open(&store.log_dir, floor)?;
@@ -81,6 +85,7 @@ impl Engine {
             paused: AtomicBool::new(false),
             failing: AtomicBool::new(false),
             sampler: Sampler::default(),
+            name_rules,
         })
     }
 
@@ -239,40 +244,4 @@ fn replay(store: &Storage, floor: u64, points: &Points, index: &mut Index, next:
     }
     tracing::debug!(records = found.records, "log replayed");
     Ok(next)
-}
-
-impl Engine {
-    fn take<'a>(&self, batch: &Batch<'a>, now: u32) -> Result<(Appended, Refused<'a>), PointsError> {
-        let resolved = self.resolver.resolve(batch, now)?;
-        let appended = self.points.append(&resolved.points, now)?;
-        if self.config.store.sync_interval.is_zero() {
-            self.points.sync()?;
-        }
-        Ok((appended, resolved.refused))
-    }
-}
-
-impl Sink for Engine {
-    fn accept(&self, batch: &Batch<'_>) -> Result<(), Busy> {
-        if self.paused.load(Ordering::Relaxed) {
-            return Err(Busy);
-        }
-        let now = now();
-        let accepted = self.take(batch, now);
-        self.failing.store(accepted.is_err(), Ordering::Relaxed);
-        let (appended, refused) = accepted.map_err(|error| {
-            super::complain(&error);
-            Busy
-        })?;
-        self.telemetry.points_stored.add(appended.stored);
-        self.telemetry.log_bytes.add(appended.log_bytes);
-        if appended.too_old > 0 {
-            self.telemetry.reject(Points::LEFT_OUT, appended.too_old);
-        }
-        for (reason, name) in refused {
-            self.telemetry.reject(reason, 1);
-            self.sampler.note(reason, name.as_bytes(), None);
-        }
-        Ok(())
-    }
 }

@@ -6,9 +6,11 @@ mod cluster;
 mod copy;
 mod delivery;
 mod engine;
+mod own_metrics;
 mod roster;
 mod run;
 mod setbacks;
+mod sink;
 mod source;
 mod storage;
 

@@ -11,3 +11,5 @@ mod operate;
 mod read;
 mod relay;
 mod restart;
+mod rules;
+mod skip;
