@@ -31,9 +31,6 @@ const COUNT: u64 = 2000;
 const SEED: u64 = 20_261_116;
 /// How deep expressions are at most.
 const DEPTH: usize = 4;
-/// So many are known and not mended yet, most of them whole numbers that Python writes as `1` and we as `1.0`, and expressions
-/// that graphite-web reads though they are broken. It is to become zero; it must not grow.
-const KNOWN: usize = 50;
 /// Differences that are made smaller and shown; the others are only counted.
 const SHOWN: usize = 12;
 
@@ -70,7 +67,7 @@ fn random_expressions_are_answered_alike() {
     let shown: String =
         differences.iter().take(SHOWN).map(|(found, window)| report(&peer, found, *window)).collect();
     println!("{shown}");
-    assert!(differences.len() <= KNOWN, "{} of {count} differ (seed {seed})\n{shown}", differences.len());
+    assert!(differences.is_empty(), "{} of {count} differ (seed {seed})\n{shown}", differences.len());
 }
 
 enum Outcome {
@@ -97,6 +94,11 @@ fn ask(peer: &Peer, expression: &Expression, (from, until): (&str, &str)) -> Out
         }
         // Where graphite-web fails there is nothing to compare with.
         (500.., _) | (400.., 400..) => Outcome::Same { answered: false },
+        // It reads a broken target up to the mistake and takes the beginning for the name of a metric, which is not there. We
+        // say what is wrong: see docs/FUNCTIONS.md.
+        (200, 400) if theirs.body.trim() == "[]" && ours.body.contains("cannot read the target") => {
+            Outcome::Same { answered: false }
+        }
         (_, status) => {
             let got = format!("status {status}: {}", ours.body.trim_end());
             let expected =

@@ -73,6 +73,12 @@ impl Aggregation {
         })
     }
 
+    /// Does it make whole numbers of whole numbers, to Python? The median does of an odd number of them.
+    pub fn keeps_whole(self) -> bool {
+        use Aggregation::{Average, AvgZero, Median, Stddev};
+        !matches!(self, Average | AvgZero | Median | Stddev)
+    }
+
     /// Over some values. NaN when there is no result.
     pub fn of(self, values: &[f64]) -> f64 {
         let known = || values.iter().copied().filter(|v| !v.is_nan());

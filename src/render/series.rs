@@ -100,8 +100,7 @@ impl Series {
             Aggregation::Count => true,
             // The mean of the two in the middle is a fraction to Python, even where nothing is left over.
             Aggregation::Median => self.is_counted() && !self.known().is_multiple_of(2),
-            Aggregation::Average | Aggregation::AvgZero | Aggregation::Stddev => false,
-            _ => self.is_counted(),
+            other => self.is_counted() && other.keeps_whole(),
         };
         match value {
             _ if value.is_nan() => "None".to_owned(),

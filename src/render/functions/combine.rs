@@ -81,7 +81,9 @@ pub(super) fn aggregated(
     let values = aggregation.rows(&all.columns, xff);
     let mut result = Series::new(name, all.times(), values, xff);
     result.tags = common_tags(series, &result.name, short);
-    Ok(vec![result])
+    let of_counts = aggregation.keeps_whole() && series.iter().all(Series::is_counted);
+    let is_counted = of_counts || aggregation == Aggregation::Count;
+    Ok(vec![if is_counted { result.counted() } else { result }])
 }
 
 fn common_tags(series: &[Series], name: &str, function: &str) -> Tags {

@@ -4,6 +4,7 @@ use super::Invocation;
 use crate::render::error::RenderError;
 use crate::render::interval::parse_offset_secs;
 use crate::render::number::round_to;
+use crate::render::series::Series;
 use crate::render::value::Value;
 
 pub(super) fn derivative(call: Invocation<'_>) -> Result<Value, RenderError> {
@@ -64,7 +65,7 @@ pub(super) fn changed(mut call: Invocation<'_>) -> Result<Value, RenderError> {
             *value = f64::from(u8::from(changed));
         }
     }
-    Ok(series.into())
+    Ok(series.into_iter().map(Series::counted).collect::<Vec<_>>().into())
 }
 
 pub(super) fn non_negative_derivative(call: Invocation<'_>) -> Result<Value, RenderError> {
@@ -89,7 +90,11 @@ fn each(mut call: Invocation<'_>, values: impl Fn(&[f64], i64) -> Vec<f64>) -> R
     for s in &mut series {
         s.tags.set(function, "1");
         s.rename(format!("{function}({})", s.name));
+        let is_counted = s.is_counted() && function != "perSecond";
         s.values = values(&s.values, s.step).into();
+        if is_counted {
+            *s = s.clone().counted();
+        }
     }
     Ok(series.into())
 }

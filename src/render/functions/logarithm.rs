@@ -21,10 +21,10 @@ pub(super) fn sigmoid(call: Invocation<'_>) -> Result<Value, RenderError> {
 pub(super) fn log(mut call: Invocation<'_>) -> Result<Value, RenderError> {
     let base = call.float_or(1, 10.0);
     let shown = call.literal(1).map(Literal::text).unwrap_or_default();
-    if base.is_nan() || base <= 0.0 || base == 1.0 {
+    let mut series = call.series(0);
+    if !series.is_empty() && (base.is_nan() || base <= 0.0 || base == 1.0) {
         return Err(RenderError::invalid(format!("log needs a base above 0 that is not 1, not {shown}")));
     }
-    let mut series = call.series(0);
     for s in &mut series {
         s.tags.set("log", shown.as_str());
         s.rename(format!("log({}, {shown})", s.name));

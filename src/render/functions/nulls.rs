@@ -103,12 +103,12 @@ pub(super) fn transform_null(mut call: Invocation<'_>) -> Result<Value, RenderEr
     Ok(series.into())
 }
 
-/// Row by row; the longer of the two decides the length.
+/// Row by row. If there are more defaults than values, graphite-web keeps the last rows instead of the first, and so do we.
 fn replace_nulls(series: &mut Series, defaults: &[f64]) {
     let rows = series.values.len().max(defaults.len());
     let at = |list: &[f64], i: usize| list.get(i).copied().unwrap_or(f64::NAN);
     let value = |i: usize| Some(at(&series.values, i)).filter(|v| !v.is_nan()).unwrap_or(at(defaults, i));
-    series.values = (0..rows).map(value).collect();
+    series.values = (rows - series.values.len()..rows).map(value).collect();
 }
 
 pub(super) fn remove_empty_series(mut call: Invocation<'_>) -> Result<Value, RenderError> {

@@ -19,7 +19,7 @@ pub(super) fn identity(call: Invocation<'_>) -> Result<Value, RenderError> {
 
 pub(super) fn time(call: Invocation<'_>) -> Result<Value, RenderError> {
     let step = call.int(1).unwrap_or(60);
-    Ok(vec![stepped(&call, step, |time| time as f64)?.counted()].into())
+    Ok(vec![stepped(&call, step, |time| time as f64)?].into())
 }
 
 pub(super) fn sin(call: Invocation<'_>) -> Result<Value, RenderError> {
