@@ -64,6 +64,23 @@ fn the_plug_in_hands_on_what_plumbago_says_of_a_limit() {
     assert!(reply.body.contains("answers 422") && reply.body.contains("query.max_series"), "{}", reply.body);
 }
 
+/// What people ask of tags; the same of Plumbago, of graphite-web, and of one through the other.
+const TAG_QUESTIONS: [&str; 13] = [
+    "/tags",
+    "/tags?filter=^h",
+    "/tags?limit=1",
+    "/tags/host",
+    "/tags/host?filter=web1",
+    "/tags/nothing",
+    "/tags/findSeries?expr=host=web1",
+    "/tags/findSeries?expr=name=disk.used&expr=dc!=a",
+    "/tags/findSeries?expr=host=~web.*&expr=dc!=~b",
+    "/tags/autoComplete/tags",
+    "/tags/autoComplete/tags?expr=dc=a&tagPrefix=h",
+    "/tags/autoComplete/values?tag=host",
+    "/tags/autoComplete/values?tag=host&valuePrefix=web&expr=dc=b&limit=1",
+];
+
 #[test]
 fn the_plug_in_serves_tags() {
     let test = "the_plug_in_serves_tags";
@@ -72,24 +89,43 @@ fn the_plug_in_serves_tags() {
         return harness::skip(test, "this Plumbago has no /tags yet");
     }
     let Some(web) = Web::start(test, &settings(&metrics)) else { return };
-    for question in [
-        "/tags",
-        "/tags?filter=^h",
-        "/tags/host",
-        "/tags/host?filter=web1",
-        "/tags/nothing",
-        "/tags/findSeries?expr=host=web1",
-        "/tags/findSeries?expr=name=disk.used&expr=dc!=a",
-        "/tags/autoComplete/tags",
-        "/tags/autoComplete/tags?expr=dc=a&tagPrefix=h",
-        "/tags/autoComplete/values?tag=host",
-        "/tags/autoComplete/values?tag=host&valuePrefix=web&expr=dc=b&limit=1",
-    ] {
+    for question in TAG_QUESTIONS {
         assert_eq!(web.json(question), metrics.server.json(question), "{question}");
     }
-    assert_eq!(web.json("/tags/findSeries?expr=host=web1"), json!(["disk.used;dc=a;host=web1"]));
-    assert_eq!(web.json("/tags/autoComplete/values?tag=host"), json!(["web1", "web2"]));
-    assert_eq!(web.get("/tags/findSeries?expr=host!=web1").status, 400);
+    check_tags(&web);
     let entered = web.post("/tags/tagSeries", &[("path", "disk.used;host=web1;dc=a")]);
     assert_eq!((entered.status, entered.body.as_str()), (200, "\"disk.used;dc=a;host=web1\""));
+}
+
+/// The API of tags is graphite-web's own, so another graphite-web can be asked in place of Plumbago.
+#[test]
+fn the_plug_in_speaks_the_tags_api_of_graphite_web() {
+    let test = "the_plug_in_speaks_the_tags_api_of_graphite_web";
+    let Some(asked) = Web::start(test, "STORAGE_FINDERS = ['graphite.finders.standard.StandardFinder']")
+    else {
+        return;
+    };
+    let settings = page::settings("The plug-in", asked.address);
+    let Some(web) = Web::start(test, &settings) else { return };
+    for (path, canonical) in [
+        ("disk.used;host=web1;dc=a", "disk.used;dc=a;host=web1"),
+        ("disk.used;dc=b;host=web2", "disk.used;dc=b;host=web2"),
+        ("gone;host=web3", "gone;host=web3"),
+    ] {
+        let entered = web.post("/tags/tagSeries", &[("path", path)]);
+        assert_eq!((entered.status, entered.body), (200, format!("\"{canonical}\"")));
+    }
+    let taken_out = web.post("/tags/delSeries", &[("path", "gone;host=web3")]);
+    assert_eq!((taken_out.status, taken_out.body.as_str()), (200, "true"));
+    for question in TAG_QUESTIONS {
+        assert_eq!(web.json(question), asked.json(question), "{question}");
+    }
+    check_tags(&web);
+}
+
+fn check_tags(web: &Web) {
+    assert_eq!(web.json("/tags/findSeries?expr=host=web1"), json!(["disk.used;dc=a;host=web1"]));
+    assert_eq!(web.json("/tags/autoComplete/values?tag=host"), json!(["web1", "web2"]));
+    let mistake = web.get("/tags/findSeries?expr=host!=web1");
+    assert_eq!(mistake.status, 400, "{}", mistake.body);
 }

@@ -1,6 +1,7 @@
 //! A graphite-web of its own for a test, with Plumbago behind it.
 
 use std::io::{BufRead as _, BufReader};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
@@ -13,7 +14,7 @@ use crate::harness;
 /// A graphite-web that ends with this.
 pub(crate) struct Web {
     child: Child,
-    address: String,
+    pub(crate) address: SocketAddr,
     agent: ureq::Agent,
 }
 
@@ -47,7 +48,8 @@ impl Web {
             .http_status_as_error(false)
             .timeout_global(Some(Duration::from_secs(60)))
             .build();
-        Some(Self { child, address: format!("127.0.0.1:{}", port.trim()), agent: agent.into() })
+        let address = SocketAddr::from(([127, 0, 0, 1], port.trim().parse().unwrap()));
+        Some(Self { child, address, agent: agent.into() })
     }
 
     /// GET.
