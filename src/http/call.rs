@@ -4,11 +4,13 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::extract::{FromRequest, Request};
-use axum::http::{HeaderMap, header};
+use axum::extract::multipart::MultipartError;
+use axum::extract::{FromRequest, Multipart, Request};
+use axum::http::{HeaderMap, HeaderValue, header};
 use hyper::body::Body as _;
 use tokio::time::timeout;
 
+use super::carbonapi;
 use super::error::Failure;
 use super::params::Params;
 
@@ -25,6 +27,8 @@ pub(super) struct Call {
     pub(super) params: Params,
     /// Escape everything beyond ASCII: the client asked for exactly `application/json`, or for nothing at all.
     pub(super) ascii: bool,
+    /// The body as it came, of a request in carbonapi's protocol.
+    pub(super) message: Option<Vec<u8>>,
 }
 
 impl<S: Sync> FromRequest<S> for Call {
@@ -40,12 +44,15 @@ impl<S: Sync> FromRequest<S> for Call {
                 .await
                 .map_err(|_| Failure::SlowBody)??,
         };
-        if !body.is_empty() {
-            check_media_type(&head.headers)?;
-            params.extend(body.trim_ascii_end());
+        let accept = head.headers.get(header::ACCEPT);
+        let ascii = accept.is_none_or(|accept| accept == "application/json");
+        if carbonapi::is_spoken(accept, &params) {
+            return Ok(Self { params, ascii, message: Some(body) });
         }
-        let ascii = head.headers.get(header::ACCEPT).is_none_or(|accept| accept == "application/json");
-        Ok(Self { params, ascii })
+        if !body.is_empty() {
+            read_form(&mut params, &head.headers, body).await?;
+        }
+        Ok(Self { params, ascii, message: None })
     }
 }
 
@@ -67,13 +74,35 @@ async fn read_body(headers: &HeaderMap, mut body: Body) -> Result<Vec<u8>, Failu
     Ok(bytes)
 }
 
-/// Forms only: the parameters of a JSON or multipart body would be lost without a word.
-fn check_media_type(headers: &HeaderMap) -> Result<(), Failure> {
-    let Some(value) = headers.get(header::CONTENT_TYPE) else { return Ok(()) };
-    let text = String::from_utf8_lossy(value.as_bytes());
+/// Adds the parameters of a form of either kind: browsers and scripts send the first, graphite-web as the head of a cluster the
+/// second. Forms only: the parameters of a JSON body would be lost without a word.
+async fn read_form(params: &mut Params, headers: &HeaderMap, body: Vec<u8>) -> Result<(), Failure> {
+    let content_type = headers.get(header::CONTENT_TYPE);
+    let text = content_type.map(|value| String::from_utf8_lossy(value.as_bytes())).unwrap_or_default();
     let media_type = text.split(';').next().unwrap_or_default().trim();
     if media_type.is_empty() || media_type.eq_ignore_ascii_case("application/x-www-form-urlencoded") {
+        params.extend(body.trim_ascii_end());
         return Ok(());
     }
-    Err(Failure::MediaType(media_type.to_owned()))
+    if !media_type.eq_ignore_ascii_case("multipart/form-data") {
+        return Err(Failure::MediaType(media_type.to_owned()));
+    }
+    read_parts(params, content_type, body).await
+}
+
+async fn read_parts(
+    params: &mut Params,
+    content_type: Option<&HeaderValue>,
+    body: Vec<u8>,
+) -> Result<(), Failure> {
+    let mut request = Request::new(Body::from(body));
+    request.headers_mut().extend(content_type.map(|value| (header::CONTENT_TYPE, value.clone())));
+    let mut parts =
+        Multipart::from_request(request, &()).await.map_err(|e| Failure::BrokenBody(e.body_text()))?;
+    let broken = |error: MultipartError| Failure::BrokenBody(error.body_text());
+    while let Some(part) = parts.next_field().await.map_err(broken)? {
+        let name = part.name().unwrap_or_default().to_owned();
+        params.push(name, part.text().await.map_err(broken)?);
+    }
+    Ok(())
 }

@@ -1,4 +1,4 @@
-//! `/metrics/find` and `/metrics`: the nodes that match a pattern, in four formats.
+//! `/metrics/find` and `/metrics`: the nodes that match a pattern, in six formats.
 
 mod formats;
 
@@ -13,9 +13,9 @@ use super::call::Call;
 use super::clock::Clock;
 use super::error::Failure;
 use super::reply::Wrapping;
-use super::{Api, Backend, reply};
+use super::{Api, Backend, carbonapi, reply};
 use crate::model::Cancel;
-use formats::{Completer, NodeList, Nodes, Records, Tree};
+use formats::{Binary, BinaryRecords, Completer, NodeList, Nodes, Records, Tree};
 
 /// The formats a find can answer in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +24,8 @@ enum Format {
     Completer,
     Json,
     NodeList,
+    /// What other Graphite servers ask for.
+    Binary(Binary),
 }
 
 /// What a find is asked for.
@@ -31,6 +33,7 @@ struct Ask {
     query: String,
     format: Format,
     window: Option<(i64, i64)>,
+    now: i64,
     wildcards: bool,
     leaves_only: bool,
     position: i64,
@@ -38,8 +41,16 @@ struct Ask {
 
 /// `GET|POST /metrics/find`
 pub(super) async fn handle(State(api): State<Arc<Api>>, call: Call) -> Result<Response, Failure> {
+    if let Some(message) = &call.message {
+        return carbonapi::find(&api, message).await;
+    }
     let ask = Ask::read(&call, &api)?;
-    listed(&api, &call, move |backend, cancel| ask.answer(backend, cancel)).await
+    let format = ask.format;
+    let work = move |backend: &dyn Backend, cancel: &Cancel| ask.answer(backend, cancel);
+    match format {
+        Format::Binary(binary) => found(&api, binary.content_type(), work).await,
+        _ => listed(&api, &call, work).await,
+    }
 }
 
 /// Runs a find of some kind and answers with the JSON it makes.
@@ -49,11 +60,19 @@ where
 {
     let wrapping = Wrapping::listing(call)?;
     let content_type = wrapping.content_type();
+    found(api, content_type, move |backend, cancel| work(backend, cancel).map(|json| wrapping.apply(json)))
+        .await
+}
+
+/// Runs a find of some kind and answers with what it makes.
+pub(super) async fn found<F>(api: &Api, content_type: &'static str, work: F) -> Result<Response, Failure>
+where
+    F: FnOnce(&dyn Backend, &Cancel) -> Result<Vec<u8>, Failure> + Send + 'static,
+{
     let backend = Arc::clone(&api.backend);
-    let work = move |cancel: &Cancel| work(&*backend, cancel).map(|json| wrapping.apply(json));
-    let answer = api.workers.run(api.config.find_timeout, work).await;
-    let json = answer.inspect_err(|failure| failure.count_limit(&api.telemetry.find_limited))?;
-    let mut response = reply::body(StatusCode::OK, content_type, json);
+    let answer = api.workers.run(api.config.find_timeout, move |cancel| work(&*backend, cancel)).await;
+    let body = answer.inspect_err(|failure| failure.count_limit(&api.telemetry.find_limited))?;
+    let mut response = reply::body(StatusCode::OK, content_type, body);
     reply::never_cached(&mut response);
     Ok(response)
 }
@@ -70,10 +89,12 @@ impl Ask {
             }
             Some(query) => query.to_owned(),
         };
+        let clock = Clock::of(params, &api.timezone)?;
         Ok(Self {
             query,
             format,
-            window: Clock::of(params, &api.timezone)?.window(params)?,
+            window: clock.window(params)?,
+            now: clock.now,
             wildcards: params.switch("wildcards")?,
             leaves_only: params.switch("leavesOnly")?,
             position: params.int("position", -1)?,
@@ -86,6 +107,7 @@ impl Ask {
             Format::Completer => Box::new(Completer::new(self.wildcards)),
             Format::Json => Box::new(Records::default()),
             Format::NodeList => Box::new(NodeList::new(self.position)),
+            Format::Binary(binary) => Box::new(BinaryRecords::new(binary, self.now)),
         };
         backend.find(&self.query, self.window, cancel, &mut |node| {
             // One that is a directory and a leaf comes twice.
@@ -96,7 +118,7 @@ impl Ask {
                 nodes.add(&node, true);
             }
         })?;
-        Ok(nodes.json())
+        Ok(nodes.document())
     }
 }
 
@@ -106,9 +128,12 @@ fn format_of(name: &str) -> Result<Format, Failure> {
         "completer" => Format::Completer,
         "json" => Format::Json,
         "nodelist" => Format::NodeList,
+        "pickle" => Format::Binary(Binary::Pickle),
+        "msgpack" => Format::Binary(Binary::Msgpack),
         _ => {
             return Err(Failure::Refused(format!(
-                "Invalid value for 'format' parameter: `{name}`; use treejson, completer, json or nodelist"
+                "Invalid value for 'format' parameter: `{name}`; use treejson, completer, json, nodelist, pickle or \
+                 msgpack"
             )));
         }
     })

@@ -16,9 +16,10 @@ const GRAPHITE_VERSION: &str = "1.1.10";
 
 const ENDPOINTS: &str = "\
 /render                target, from, until, format=json|csv|raw, maxDataPoints
-/metrics/find          query, from, until, format=treejson|completer|json|nodelist
+/metrics/find          query, from, until, format=treejson|completer|json|nodelist|pickle|msgpack
 /metrics/expand        query
 /metrics/index.json    all metric names
+/info                  retentions, for carbonapi
 /functions             the render functions
 /version               the Graphite version whose API this is
 /health/live           200 while the process runs

@@ -5,6 +5,7 @@
 //! lies below is reached through [`Backend`] only, so the API can be tested over real sockets with a made-up one.
 
 mod call;
+mod carbonapi;
 mod clock;
 mod error;
 mod expand;
@@ -30,7 +31,7 @@ use std::sync::Arc;
 use jiff::tz::TimeZone;
 
 use crate::config;
-use crate::model::Cancel;
+use crate::model::{Cancel, Policy};
 use crate::render::source::Source;
 use crate::telemetry::Telemetry;
 use workers::Workers;
@@ -52,6 +53,11 @@ pub trait Backend: Send + Sync + 'static {
 
     /// All metric names in order, by asking again and again for up to so many; none when all were given.
     fn names(&self) -> NameStream;
+
+    /// For each of these metrics its policy, where it is known here.
+    fn policies(&self, names: &[&str]) -> Vec<Option<Arc<Policy>>> {
+        vec![None; names.len()]
+    }
 
     /// Returns when every point received before the call is durable and readable; with `settle` it is also in merged
     /// blocks, as it would be after a quiet while.

@@ -18,6 +18,11 @@ impl Params {
         }
     }
 
+    /// Adds a pair that needs no decoding.
+    pub(super) fn push(&mut self, name: String, value: String) {
+        self.pairs.push((name, value));
+    }
+
     /// The last value given for `name`: a body wins over the query string.
     pub(super) fn get(&self, name: &str) -> Option<&str> {
         self.pairs.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value.as_str())

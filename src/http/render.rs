@@ -11,7 +11,7 @@ use super::clock::Clock;
 use super::error::Failure;
 use super::params::Params;
 use super::reply::Wrapping;
-use super::{Api, reply};
+use super::{Api, carbonapi, reply};
 use crate::model::Cancel;
 use crate::render::context::Request;
 use crate::render::context::TimeRange;
@@ -48,6 +48,9 @@ struct Ask {
 
 /// `GET|POST /render`
 pub(super) async fn handle(State(api): State<Arc<Api>>, call: Call) -> Result<Response, Failure> {
+    if let Some(message) = &call.message {
+        return carbonapi::render(&api, message).await;
+    }
     let ask = Ask::read(&call.params, &api)?;
     let content_type = ask.content_type();
     let backend = Arc::clone(&api.backend);

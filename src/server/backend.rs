@@ -1,12 +1,13 @@
 //! What the HTTP API asks of the engine.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::engine::Engine;
 use crate::http::{Backend, FindFailure, NameStream, Node};
 use crate::index::{FindError, FindLimits, Found, NameWalk};
 use crate::model::glob::Glob;
-use crate::model::{Cancel, Cancelled, MetricId, Span};
+use crate::model::{Cancel, Cancelled, MetricId, Policy, Span};
 use crate::render::source::Source;
 use crate::store::cassandra::names::LookupError;
 
@@ -57,9 +58,16 @@ impl Backend for Engine {
     }
 
     fn names(&self) -> NameStream {
-        let index = std::sync::Arc::clone(&self.index);
+        let index = Arc::clone(&self.index);
         let mut walk = NameWalk::new();
         Box::new(move |limit| walk.next_chunk(&index.read(), limit))
+    }
+
+    fn policies(&self, names: &[&str]) -> Vec<Option<Arc<Policy>>> {
+        let mut ids = Vec::with_capacity(names.len());
+        self.index.read().lookup_many(names.iter().copied(), &mut ids);
+        let policy = |id: Option<MetricId>| self.points.policies().get(self.points.state(id?)?.0);
+        ids.into_iter().map(policy).collect()
     }
 
     fn flush(&self, settle: bool) -> Result<(), String> {

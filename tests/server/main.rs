@@ -4,10 +4,14 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where and stop")]
 
+mod carbonapi;
 mod disk_full;
+#[path = "../graphite_web/page.rs"]
+mod graphite_web_page;
 mod harness;
 mod ingest;
 mod operate;
+mod protobuf;
 mod read;
 mod relay;
 mod restart;

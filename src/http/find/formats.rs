@@ -1,4 +1,4 @@
-//! The four formats of a find: each takes the nodes one by one and then writes its JSON.
+//! The formats of a find: each takes the nodes one by one and then writes its document.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -13,7 +13,7 @@ pub(super) trait Nodes {
     fn add(&mut self, node: &Node<'_>, leaf: bool);
 
     /// The document.
-    fn json(&mut self) -> Vec<u8>;
+    fn document(&mut self) -> Vec<u8>;
 }
 
 /// `treejson`: one entry per name: branches, then leaves, each sorted; where both exist the branch stays.
@@ -43,7 +43,7 @@ impl Nodes for Tree<'_> {
         }
     }
 
-    fn json(&mut self) -> Vec<u8> {
+    fn document(&mut self) -> Vec<u8> {
         let mut names: Vec<(bool, &str)> = self.by_name.iter().map(|(name, &leaf)| (leaf, &**name)).collect();
         names.sort_unstable();
         let mut entries = Vec::with_capacity(names.len() + 1);
@@ -101,7 +101,7 @@ impl Nodes for Completer {
         self.paths.push((node.path.to_owned(), leaf));
     }
 
-    fn json(&mut self) -> Vec<u8> {
+    fn document(&mut self) -> Vec<u8> {
         self.paths.sort_by(|(a, _), (b, _)| last_component(a).cmp(last_component(b)));
         let mut metrics: Vec<Completion<'_>> = Vec::with_capacity(self.paths.len() + 1);
         for (path, leaf) in &self.paths {
@@ -154,7 +154,7 @@ impl Nodes for Records {
         self.out.extend_from_slice(b"]}");
     }
 
-    fn json(&mut self) -> Vec<u8> {
+    fn document(&mut self) -> Vec<u8> {
         if self.out.is_empty() {
             self.out.push(b'[');
         }
@@ -204,7 +204,74 @@ impl Nodes for NodeList {
         }
     }
 
-    fn json(&mut self) -> Vec<u8> {
+    fn document(&mut self) -> Vec<u8> {
         to_json(&Seen { nodes: self.seen.iter().map(|part| &**part).collect() })
+    }
+}
+
+/// The formats in which Graphite servers tell each other of nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Binary {
+    /// Python's pickle, protocol 2. Nothing in it needs a class to be loaded.
+    Pickle,
+    /// MessagePack.
+    Msgpack,
+}
+
+impl Binary {
+    /// graphite-web reads everything that does not say MessagePack here as a pickle.
+    pub(super) fn content_type(self) -> &'static str {
+        match self {
+            Binary::Pickle => "application/pickle",
+            Binary::Msgpack => "application/x-msgpack",
+        }
+    }
+}
+
+/// `pickle` and `msgpack`: every node with its full path and when it has data.
+pub(super) struct BinaryRecords {
+    format: Binary,
+    now: u32,
+    records: Vec<BinaryRecord>,
+}
+
+#[derive(Serialize)]
+struct BinaryRecord {
+    path: Box<str>,
+    is_leaf: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    intervals: Option<Vec<(u32, u32)>>,
+}
+
+impl BinaryRecords {
+    /// As of `now`, in epoch seconds.
+    pub(super) fn new(format: Binary, now: i64) -> Self {
+        let now = u32::try_from(now.max(0)).unwrap_or(u32::MAX);
+        Self { format, now, records: Vec::new() }
+    }
+
+    /// graphite-web chooses among the servers that have a name by how much of the time each covers, and passes over those
+    /// that cover none of it. So no interval is empty, and where it is not known when there is data, it may be any time.
+    fn interval(&self, span: Option<(u32, u32)>) -> (u32, u32) {
+        let (first, last) = span.unwrap_or((0, self.now));
+        (first, last.max(first.saturating_add(1)))
+    }
+}
+
+impl Nodes for BinaryRecords {
+    fn add(&mut self, node: &Node<'_>, leaf: bool) {
+        let intervals = leaf.then(|| vec![self.interval(node.span)]);
+        self.records.push(BinaryRecord { path: node.path.into(), is_leaf: leaf, intervals });
+    }
+
+    /// Serialising these plain structs into memory has nothing to fail on.
+    fn document(&mut self) -> Vec<u8> {
+        match self.format {
+            Binary::Pickle => {
+                let options = serde_pickle::SerOptions::new().proto_v2();
+                serde_pickle::to_vec(&self.records, options).unwrap_or_default()
+            }
+            Binary::Msgpack => rmp_serde::to_vec_named(&self.records).unwrap_or_default(),
+        }
     }
 }

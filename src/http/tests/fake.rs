@@ -83,6 +83,16 @@ impl Backend for FakeBackend {
             "slow" => return Err(FindFailure::Abandoned),
             _ => {}
         }
+        // Two that are found by no pattern.
+        let special = match query {
+            "instant" => Some(Some((1500, 1500))),
+            "timeless" => Some(None),
+            _ => None,
+        };
+        if let Some(span) = special {
+            visit(Node { path: query, leaf: true, directory: false, span });
+            return Ok(());
+        }
         let matches = |pattern: &str, text: &str| {
             GlobBuilder::new(pattern).build().unwrap().compile_matcher().is_match(text)
         };

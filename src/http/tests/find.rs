@@ -95,6 +95,47 @@ fn json_and_nodelist() {
     }
 }
 
+/// What graphite-web's remote finder reads: plain lists and dictionaries, and an interval that covers something.
+#[test]
+fn pickle_and_msgpack() {
+    #[derive(Debug, PartialEq, serde::Deserialize)]
+    struct Record {
+        path: String,
+        is_leaf: bool,
+        intervals: Option<Vec<(u32, u32)>>,
+    }
+    let record = |path: &str, intervals: Option<(u32, u32)>| Record {
+        path: path.to_owned(),
+        is_leaf: intervals.is_some(),
+        intervals: intervals.map(|interval| vec![interval]),
+    };
+    let expected = [record("a.b", None), record("a.b", Some((1000, 2000))), record("a.c", None)];
+    let server = Server::start();
+    let ask = |format: &str, query: &str| {
+        let reply = server.get(&format!("/metrics/find/?local=1&query={query}&now=5000&format={format}"));
+        assert_eq!(reply.status, 200, "{}", reply.body);
+        assert_eq!(reply.header("cache-control"), Some("no-cache"));
+        reply
+    };
+    let pickle = ask("pickle", "a.*");
+    assert_eq!(pickle.header("content-type"), Some("application/pickle"));
+    let read: Vec<Record> = serde_pickle::from_slice(&pickle.bytes, serde_pickle::DeOptions::new()).unwrap();
+    assert_eq!(read, expected);
+    let msgpack = ask("msgpack", "a.*");
+    assert_eq!(msgpack.header("content-type"), Some("application/x-msgpack"));
+    assert_eq!(rmp_serde::from_slice::<Vec<Record>>(&msgpack.bytes).unwrap(), expected);
+    assert_eq!(rmp_serde::from_slice::<Vec<Record>>(&ask("msgpack", "nope").bytes).unwrap(), []);
+    // A single point, and a metric of which it is not known when it has data.
+    let one = ask("msgpack", "instant");
+    assert_eq!(
+        rmp_serde::from_slice::<Vec<Record>>(&one.bytes).unwrap(),
+        [record("instant", Some((1500, 1501)))]
+    );
+    let unknown = ask("msgpack", "timeless");
+    let any_time = [record("timeless", Some((0, 5000)))];
+    assert_eq!(rmp_serde::from_slice::<Vec<Record>>(&unknown.bytes).unwrap(), any_time);
+}
+
 #[test]
 fn a_window_is_handed_on_unless_it_is_minus_one() {
     let server = Server::start();

@@ -2,6 +2,7 @@
 //!
 //! Expected bodies marked as captured are graphite-web 1.1.10's own answers for the same metrics.
 
+mod carbonapi;
 mod fake;
 mod find;
 mod listing;
@@ -38,6 +39,8 @@ struct Reply {
     status: u16,
     headers: Vec<(String, String)>,
     body: String,
+    /// The body as it came, which may be no text.
+    bytes: Vec<u8>,
 }
 
 impl Server {
@@ -59,9 +62,9 @@ impl Server {
     }
 
     /// Sends the text of a request as it is, and reads until the server closes.
-    fn raw(&self, request: &str) -> Reply {
+    fn raw(&self, request: impl AsRef<[u8]>) -> Reply {
         let mut stream = self.connect();
-        stream.write_all(request.as_bytes()).unwrap();
+        stream.write_all(request.as_ref()).unwrap();
         let mut bytes = Vec::new();
         stream.read_to_end(&mut bytes).unwrap();
         Reply::parse(&bytes)
@@ -73,7 +76,8 @@ impl Server {
         stream
     }
 
-    fn request(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Reply {
+    fn request(&self, method: &str, path: &str, headers: &[(&str, &str)], body: impl AsRef<[u8]>) -> Reply {
+        let body = body.as_ref();
         let mut text = format!("{method} {path} HTTP/1.1\r\nhost: test\r\nconnection: close\r\n");
         for (name, value) in headers {
             text.push_str(&format!("{name}: {value}\r\n"));
@@ -81,7 +85,7 @@ impl Server {
         if !body.is_empty() {
             text.push_str(&format!("content-length: {}\r\n", body.len()));
         }
-        self.raw(&format!("{text}\r\n{body}"))
+        self.raw([text.as_bytes(), b"\r\n", body].concat())
     }
 
     fn get(&self, path: &str) -> Reply {
@@ -124,7 +128,7 @@ impl Reply {
         let body = bytes[cut + 4..].to_vec();
         let chunked = headers.iter().any(|(name, value)| name == "transfer-encoding" && value == "chunked");
         let body = if chunked { unchunk(&body) } else { body };
-        Self { status, headers, body: String::from_utf8_lossy(&body).into_owned() }
+        Self { status, headers, body: String::from_utf8_lossy(&body).into_owned(), bytes: body }
     }
 
     fn header(&self, name: &str) -> Option<&str> {

@@ -49,6 +49,23 @@ fn bodies_of_other_kinds_are_refused_rather_than_ignored() {
     assert!(reply.body.contains("`application/json`") && reply.body.contains("urlencoded"), "{}", reply.body);
 }
 
+/// As urllib3 sends forms for graphite-web, when REMOTE_STORE_USE_POST is set and to a tag database.
+#[test]
+fn forms_in_parts_are_read() {
+    let server = Server::start();
+    let part = |name: &str, value: &str| {
+        format!("--b\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{value}\r\n")
+    };
+    let headers = [("content-type", "multipart/form-data; boundary=b")];
+    let form = [&part("query", "a.100%"), &part("query", "gr*"), &part("local", "1"), "--b--\r\n"].concat();
+    assert_eq!(texts(&server.request("POST", "/metrics/find?query=top", &headers, form)), ["grüße"]);
+    for (kind, body) in [("multipart/form-data", "x"), ("multipart/form-data; boundary=b", "--b\r\nbroken")] {
+        let reply = server.request("POST", "/metrics/find?query=a", &[("content-type", kind)], body);
+        assert_eq!(reply.status, 400, "{kind}: {}", reply.body);
+        assert!(reply.body.starts_with("the request body could not be read: "), "{}", reply.body);
+    }
+}
+
 #[test]
 fn long_bodies_are_refused_before_and_while_they_are_read() {
     let server = Server::start();
