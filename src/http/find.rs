@@ -3,6 +3,7 @@
 mod formats;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -47,11 +48,24 @@ pub(super) async fn listed<F>(api: &Api, call: &Call, work: F) -> Result<Respons
 where
     F: FnOnce(&dyn Backend, &Cancel) -> Result<Vec<u8>, Failure> + Send + 'static,
 {
+    listed_within(api.config.find_timeout, api, call, work).await
+}
+
+/// The same with a deadline of its own.
+pub(super) async fn listed_within<F>(
+    timeout: Duration,
+    api: &Api,
+    call: &Call,
+    work: F,
+) -> Result<Response, Failure>
+where
+    F: FnOnce(&dyn Backend, &Cancel) -> Result<Vec<u8>, Failure> + Send + 'static,
+{
     let wrapping = Wrapping::listing(call)?;
     let content_type = wrapping.content_type();
     let backend = Arc::clone(&api.backend);
     let work = move |cancel: &Cancel| work(&*backend, cancel).map(|json| wrapping.apply(json));
-    let answer = api.workers.run(api.config.find_timeout, work).await;
+    let answer = api.workers.run(timeout, work).await;
     let json = answer.inspect_err(|failure| failure.count_limit(&api.telemetry.find_limited))?;
     let mut response = reply::body(StatusCode::OK, content_type, json);
     reply::never_cached(&mut response);
