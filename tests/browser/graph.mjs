@@ -38,9 +38,11 @@ test("ranges are chosen, written, zoomed into and left again", async () => {
   assert.equal(shown(page).get("from"), "-1d");
   await page.waitForFunction(() => document.querySelector("#legend tbody tr"));
   await page.getByLabel("From", { exact: true }).fill("-3h");
+  const answered = page.waitForResponse((answer) => answer.url().includes("from=-3h"));
   await page.getByLabel("From", { exact: true }).press("Enter");
   assert.equal(shown(page).get("from"), "-3h");
-  await drawn(page);
+  await answered;
+  await page.locator("#plot:not([aria-busy])").waitFor();
   const box = await page.locator("#plot .u-over").boundingBox();
   await page.mouse.move(box.x + box.width * 0.5, box.y + 50);
   await page.mouse.down();
@@ -67,7 +69,7 @@ test("it draws again by itself, and not when that is off", async () => {
   const before = renders(page).length;
   await page.waitForRequest((request) => new URL(request.url()).pathname === "/render");
   assert.ok(renders(page).length > before);
-  await page.getByLabel("Draw again every").selectOption("0");
+  await page.getByLabel("Draw again", { exact: true }).selectOption("0");
   assert.equal(shown(page).get("refresh"), "0");
 });
 
@@ -124,8 +126,9 @@ test("a server without the tags API leaves the query as it is written", async ()
   await page.route("**/tags/**", (route) => route.fulfill({ status: 404, body: "there is nothing here" }));
   await page.keyboard.press("e");
   const answered = page.waitForResponse("**/tags/autoComplete/tags*");
-  await page.keyboard.type("seriesByTag('handler=login')");
+  await page.keyboard.type("seriesByTag('han");
   await answered;
+  await page.keyboard.type("dler=login')");
   await page.keyboard.press("Enter");
   await page.locator("#legend .series", { hasText: "handler=login" }).waitFor();
   assert.deepEqual(page.mistakes, []);

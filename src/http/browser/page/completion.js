@@ -120,7 +120,7 @@ export function complete(
 function option(item, id, on) {
   return el(
     "li",
-    { id, role: "option", "aria-selected": "false", class: item.kind, on },
+    { id, role: "option", "aria-selected": "false", class: item.kind && `is-${item.kind}`, on },
     el("span", { class: "label" }, ...marked(item.label, item.mark ?? [])),
     item.detail && el("span", { class: "detail" }, item.detail),
     item.hint && el("span", { class: "hint" }, item.hint),

@@ -17,6 +17,10 @@ export function el(tag, attributes = {}, ...children) {
   return element;
 }
 
+/** A button with a text and what it does. */
+export const button = (text, attributes, click) =>
+  el("button", { type: "button", ...attributes, on: { click } }, text);
+
 export const byId = (id) => document.getElementById(id);
 
 /** Runs `work` once things have been quiet for `delay` milliseconds. */
@@ -54,10 +58,5 @@ export async function copy(text, what) {
 }
 
 /** A button that copies what `text()` gives when it is pressed. */
-export function copyButton(what, text) {
-  return el(
-    "button",
-    { type: "button", class: "small", "aria-label": `Copy ${what}`, on: { click: () => copy(text(), what) } },
-    "Copy",
-  );
-}
+export const copyButton = (what, text) =>
+  button("Copy", { class: "small", "aria-label": `Copy ${what}` }, () => copy(text(), what));

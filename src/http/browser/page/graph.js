@@ -11,6 +11,8 @@ import { count, short, time } from "./words.js";
 /** Lines that are drawn: more are not told apart by anybody. */
 const MOST_LINES = 100;
 const HUES = 10;
+/** How many slots away from the pointer a value may be. */
+const REACH = 20;
 
 /** The parameters of the render that is shown, as it is sent and as it is shared. */
 export const renderParameters = (format, width) => ({
@@ -28,6 +30,8 @@ export class Graph {
     this.legend = new Legend(byId("legend"), this);
     this.series = [];
     this.tip = el("div", { class: "tip", hidden: true });
+    this.place.addEventListener("mousedown", () => (this.dragging = true));
+    addEventListener("mouseup", () => this.released());
     new ResizeObserver(() => this.resized()).observe(this.place);
     state.watch(["targets", "from", "until"], () => this.draw());
     state.watch(["refresh"], () => this.wind());
@@ -104,6 +108,9 @@ export class Graph {
   /** Draws the series there are. A plot of the same lines gets new points; anything else is made anew. */
   plotAll() {
     if (this.series.length === 0 || this.place.clientWidth === 0) return;
+    // New points under a drag would end it.
+    this.late = this.dragging;
+    if (this.dragging) return;
     const data = window.uPlot.join(this.series.map(({ times, values }) => [times, values]));
     const shape = JSON.stringify(this.series.map(({ name, hidden }) => [name, hidden]));
     if (this.plot && this.shape === shape) {
@@ -114,6 +121,11 @@ export class Graph {
     this.shape = shape;
     this.plot = new window.uPlot(this.options(), data, this.place);
     this.plot.over.append(this.tip);
+  }
+
+  released() {
+    this.dragging = false;
+    if (this.late) this.plotAll();
   }
 
   destroy() {
@@ -152,13 +164,17 @@ export class Graph {
       legend: { show: false },
       cursor: {
         focus: { prox: 24 },
+        dataIdx: nearby,
         points: { size: 7 },
         drag: { x: true, y: false, setScale: false },
         bind: { dblclick: () => () => (zoomOut(this.shown()), null) },
       },
       focus: { alpha: 0.2 },
       scales: { x: { time: true }, y: { range: comfortable } },
-      axes: [{ ...axis, values: moments }, { ...axis, size: gutter, values: (_, ticks) => ticks.map(short) }],
+      axes: [
+        { ...axis, values: moments },
+        { ...axis, size: gutter, values: (_, ticks) => ticks.map(short) },
+      ],
       series: [
         {},
         ...this.series.map((series) => ({
@@ -189,13 +205,15 @@ export class Graph {
   pointed(plot) {
     const { idx, left, top } = plot.cursor;
     const inside = idx !== null && idx !== undefined && left >= 0;
-    this.legend.values(inside ? this.series.map((_, index) => plot.data[index + 1][idx]) : undefined);
+    this.legend.values(
+      inside ? this.series.map((_, index) => plot.data[index + 1][plot.cursor.idxs[index + 1]]) : undefined,
+    );
     const nearest = plot.series.findIndex((series, index) => index > 0 && series._focus);
     const focused = this.series.length === 1 ? 1 : nearest;
     this.tip.hidden = !inside;
     if (!inside) return;
     const series = this.series[focused - 1];
-    const value = series && plot.data[focused][idx];
+    const value = series && plot.data[focused][plot.cursor.idxs[focused]];
     this.tip.replaceChildren(
       el("time", {}, time(plot.data[0][idx])),
       ...(series && value !== null && value !== undefined
@@ -257,6 +275,16 @@ function moments(_plot, ticks, _axis, _space, distance) {
 function gutter(plot, values) {
   const longest = Math.max(3, ...(values ?? []).map((value) => String(value).length));
   return 16 + longest * 7;
+}
+
+/** The place of the nearest value to the pointer, where the series has gaps or fewer points than others. */
+function nearby(plot, index, at) {
+  const values = plot.data[index];
+  for (let distance = 0; index > 0 && distance <= REACH; distance += 1) {
+    if ((values[at - distance] ?? null) !== null) return at - distance;
+    if ((values[at + distance] ?? null) !== null) return at + distance;
+  }
+  return at;
 }
 
 /** Points between two gaps would not be seen as lines. */

@@ -1,6 +1,6 @@
 // The time range: what people usually want as buttons, anything that Graphite understands as text, and how often to draw again.
 
-import { byId, el } from "./dom.js";
+import { button, byId, el } from "./dom.js";
 import { state } from "./state.js";
 
 const USUAL = [
@@ -24,64 +24,30 @@ const REFRESH = [
 /** Sets the bar up. `shown()` gives first and last second of the graph, `again()` draws it again. */
 export function startRange({ shown, again }) {
   const usual = USUAL.map(([text, from]) =>
-    el(
-      "button",
-      {
-        type: "button",
-        class: "choice",
-        data: { from },
-        on: { click: () => state.set({ from, until: "now" }) },
-      },
-      text,
-    ),
+    button(text, { class: "choice", data: { from } }, () => state.set({ from, until: "now" })),
   );
   const from = edge("from", "From");
   const until = edge("until", "Until");
   const refresh = el(
     "select",
-    { "aria-label": "Draw again every", on: { change: () => state.set({ refresh: Number(refresh.value) }) } },
+    { "aria-label": "Draw again", on: { change: () => state.set({ refresh: Number(refresh.value) }) } },
     ...REFRESH.map(([seconds, text]) => el("option", { value: seconds }, text)),
   );
-  const step = (label, sign, work) =>
-    el(
-      "button",
-      {
-        type: "button",
-        class: "icon",
-        "aria-label": label,
-        title: label,
-        on: { click: () => work(shown()) },
-      },
-      sign,
-    );
+  const sign = (label, text, click) =>
+    button(text, { class: "icon", "aria-label": label, title: label }, click);
   byId("range").replaceChildren(
     el("div", { class: "choices" }, ...usual),
     el(
       "div",
       { class: "edges" },
-      step("Earlier", "‹", earlier),
+      sign("Earlier", "‹", () => earlier(shown())),
       from,
       el("span", { "aria-hidden": "true" }, "–"),
       until,
-      step("Later", "›", later),
-      step("Zoom out", "−", zoomOut),
+      sign("Later", "›", () => later(shown())),
+      sign("Zoom out", "−", () => zoomOut(shown())),
     ),
-    el(
-      "div",
-      { class: "again" },
-      refresh,
-      el(
-        "button",
-        {
-          type: "button",
-          class: "icon",
-          "aria-label": "Draw again now",
-          title: "Draw again now",
-          on: { click: again },
-        },
-        "↻",
-      ),
-    ),
+    el("div", { class: "again" }, refresh, sign("Draw again now", "↻", again)),
   );
   state.watch(["from", "until", "refresh"], () => {
     from.value = words(state.from);
@@ -124,13 +90,13 @@ function read(text) {
   return String(Math.floor(new Date(year, month - 1, day, hour, minute, second).getTime() / 1000));
 }
 
-/** Seconds as a time in the reader's zone. */
+/** Seconds as a time in the reader's zone, to the minute. */
 function words(text) {
   if (!/^\d{9,10}$/.test(text)) return text;
   const date = new Date(Number(text) * 1000);
   const two = (number) => String(number).padStart(2, "0");
   const day = `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
-  return `${day} ${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
+  return `${day} ${two(date.getHours())}:${two(date.getMinutes())}`;
 }
 
 /** Shows exactly these seconds. */

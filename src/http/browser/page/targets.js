@@ -1,7 +1,7 @@
 // The queries: one line for each target, with completion of functions, names and tags, and a field that wraps it in a function.
 
 import { complete } from "./completion.js";
-import { byId, copyButton, el } from "./dom.js";
+import { button, byId, copyButton, el } from "./dom.js";
 import { at, isMetric, makesSeries, wrap } from "./expression.js";
 import { children, functions, tagNames, tagValues } from "./server.js";
 import { state } from "./state.js";
@@ -13,7 +13,7 @@ const MOST = 40;
 export function startTargets(picked) {
   const place = byId("targets");
   const rows = el("div", { class: "rows" });
-  const add = el("button", { type: "button", class: "small", on: { click: () => append(rows) } }, "+ Query");
+  const add = button("+ Query", { class: "small" }, () => append(rows, picked));
   place.replaceChildren(rows, add);
   state.watch(["targets"], () => {
     draw(rows, picked);
@@ -35,9 +35,9 @@ function draw(rows, picked) {
   });
 }
 
-function append(rows) {
+function append(rows, picked) {
   const empty = [...rows.children].find((line) => line.querySelector(".target").value === "");
-  const line = empty ?? rows.appendChild(row(rows.children.length, () => {}));
+  const line = empty ?? rows.appendChild(row(rows.children.length, picked));
   line.querySelector(".target").focus();
 }
 
@@ -61,25 +61,11 @@ function row(index, picked) {
     placeholder: "ƒ add function",
     "aria-label": `Add a function to query ${letter}`,
   });
-  const about = el(
-    "button",
-    {
-      type: "button",
-      class: "small about",
-      "aria-label": `About query ${letter}`,
-      on: { click: () => picked(field.value) },
-    },
-    "Info",
+  const about = button("Info", { class: "small about", "aria-label": `About query ${letter}` }, () =>
+    picked(field.value),
   );
-  const remove = el(
-    "button",
-    {
-      type: "button",
-      class: "small remove",
-      "aria-label": `Remove query ${letter}`,
-      on: { click: () => drop(index) },
-    },
-    "✕",
+  const remove = button("✕", { class: "small remove", "aria-label": `Remove query ${letter}` }, () =>
+    drop(index),
   );
   const line = el(
     "div",

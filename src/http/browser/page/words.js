@@ -58,7 +58,11 @@ export function about(seconds) {
   return `${count(number)} ${name}${number === 1 ? "" : "s"}`;
 }
 
-const moment = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
+const moment = new Intl.DateTimeFormat(undefined, {
+  dateStyle: "medium",
+  timeStyle: "medium",
+  hourCycle: "h23",
+});
 
 /** A moment in the reader's own time zone. */
 export const time = (seconds) => moment.format(new Date(seconds * 1000));
