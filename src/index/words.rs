@@ -82,7 +82,7 @@ struct Words<'a> {
 
 /// What one component has to look like.
 enum Part<'a> {
-    Contains(Finder<'a>),
+    Contains(Box<Finder<'a>>),
     EndsWith(&'a str),
     Is(&'a str),
     StartsWith(&'a str),
@@ -100,7 +100,7 @@ impl<'a> Words<'a> {
             words.first |= 1 << words.parts.len();
             for (at, &piece) in pieces.iter().enumerate() {
                 words.parts.push(match (at == 0, at + 1 == pieces.len()) {
-                    (true, true) => Part::Contains(Finder::new(piece)),
+                    (true, true) => Part::Contains(Box::new(Finder::new(piece))),
                     (true, false) => Part::EndsWith(piece),
                     (false, false) => Part::Is(piece),
                     (false, true) => Part::StartsWith(piece),
