@@ -76,6 +76,7 @@ telemetry! {
     requests: "counter" "plumbago_http_requests_total" "HTTP requests.",
     request_errors: "counter" "plumbago_http_errors_total" "HTTP requests answered with an error status.",
     find_limited: "counter" "plumbago_find_limited_total" "Finds refused because of a limit.",
+    searches_cut_short: "counter" "plumbago_searches_cut_short_total" "Searches of the metric browser that gave what they had when their time was up.",
     render_limited: "counter" "plumbago_render_limited_total" "Renders refused because of a limit.",
 }
 

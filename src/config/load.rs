@@ -196,6 +196,7 @@ fn resolve_query(raw: raw::Query) -> Query {
         timezone: raw.timezone.0,
         max_find_hits: to_usize(raw.max_find_hits.0),
         find_timeout: raw.find_timeout.0,
+        search_timeout: raw.search_timeout.0,
         max_series: to_usize(raw.max_series.0),
         max_points: to_usize(raw.max_points.0),
         render_timeout: raw.render_timeout.0,

@@ -122,6 +122,7 @@ sections! {
         timezone: Text = r#""UTC""#, "Time zone of `from`, `until` and CSV when the request names none.";
         max_find_hits: Positive = "200_000", "Most names one find may return.";
         find_timeout: Time<1> = r#""10s""#, "Longest time one find may take.";
+        search_timeout: Time<1> = r#""1s""#, "How long the metric browser searches by words before it shows what it has found.";
         max_series: Positive = "50_000", "Most series one render may fetch.";
         max_points: Positive = "50_000_000", "Most points one render may fetch, over all series.";
         render_timeout: Time<1> = r#""1m""#, "Longest time one render may take.";

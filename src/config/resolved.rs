@@ -153,6 +153,8 @@ pub struct Query {
     pub max_find_hits: usize,
     /// Longest time one find may take.
     pub find_timeout: Duration,
+    /// How long the metric browser searches by words before it shows what it has found.
+    pub search_timeout: Duration,
     /// Most series one render may fetch.
     pub max_series: usize,
     /// Most points one render may fetch, over all series.
@@ -207,6 +209,7 @@ impl Default for Query {
             timezone: "UTC".to_owned(),
             max_find_hits: 200_000,
             find_timeout: Duration::from_secs(10),
+            search_timeout: Duration::from_secs(1),
             max_series: 50_000,
             max_points: 50_000_000,
             render_timeout: Duration::from_secs(60),

@@ -16,6 +16,9 @@ pub(super) enum Failure {
     /// Wrong in another way; the text says it all.
     #[error("{0}")]
     Refused(String),
+    /// There is no such thing.
+    #[error("{0}")]
+    Missing(String),
     /// The body is a form of another kind.
     #[error(
         "a body of type `{0}` is not read here; send the parameters as application/x-www-form-urlencoded or in the query string"
@@ -70,6 +73,7 @@ impl Failure {
     fn status(&self) -> StatusCode {
         match self {
             Failure::Invalid(_) | Failure::Refused(_) | Failure::BrokenBody(_) => StatusCode::BAD_REQUEST,
+            Failure::Missing(_) => StatusCode::NOT_FOUND,
             Failure::MediaType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Failure::SlowBody => StatusCode::REQUEST_TIMEOUT,
             Failure::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,

@@ -3,6 +3,7 @@
 mod formats;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -48,7 +49,7 @@ pub(super) async fn handle(State(api): State<Arc<Api>>, call: Call) -> Result<Re
     let format = ask.format;
     let work = move |backend: &dyn Backend, cancel: &Cancel| ask.answer(backend, cancel);
     match format {
-        Format::Binary(binary) => found(&api, binary.content_type(), work).await,
+        Format::Binary(binary) => found(api.config.find_timeout, &api, binary.content_type(), work).await,
         _ => listed(&api, &call, work).await,
     }
 }
@@ -58,19 +59,38 @@ pub(super) async fn listed<F>(api: &Api, call: &Call, work: F) -> Result<Respons
 where
     F: FnOnce(&dyn Backend, &Cancel) -> Result<Vec<u8>, Failure> + Send + 'static,
 {
+    listed_within(api.config.find_timeout, api, call, work).await
+}
+
+/// The same with a deadline of its own.
+pub(super) async fn listed_within<F>(
+    timeout: Duration,
+    api: &Api,
+    call: &Call,
+    work: F,
+) -> Result<Response, Failure>
+where
+    F: FnOnce(&dyn Backend, &Cancel) -> Result<Vec<u8>, Failure> + Send + 'static,
+{
     let wrapping = Wrapping::listing(call)?;
     let content_type = wrapping.content_type();
-    found(api, content_type, move |backend, cancel| work(backend, cancel).map(|json| wrapping.apply(json)))
-        .await
+    let wrapped =
+        move |backend: &dyn Backend, cancel: &Cancel| work(backend, cancel).map(|json| wrapping.apply(json));
+    found(timeout, api, content_type, wrapped).await
 }
 
 /// Runs a find of some kind and answers with what it makes.
-pub(super) async fn found<F>(api: &Api, content_type: &'static str, work: F) -> Result<Response, Failure>
+pub(super) async fn found<F>(
+    timeout: Duration,
+    api: &Api,
+    content_type: &'static str,
+    work: F,
+) -> Result<Response, Failure>
 where
     F: FnOnce(&dyn Backend, &Cancel) -> Result<Vec<u8>, Failure> + Send + 'static,
 {
     let backend = Arc::clone(&api.backend);
-    let answer = api.workers.run(api.config.find_timeout, move |cancel| work(&*backend, cancel)).await;
+    let answer = api.workers.run(timeout, move |cancel| work(&*backend, cancel)).await;
     let body = answer.inspect_err(|failure| failure.count_limit(&api.telemetry.find_limited))?;
     let mut response = reply::body(StatusCode::OK, content_type, body);
     reply::never_cached(&mut response);

@@ -15,6 +15,7 @@ use super::{Api, reply};
 const GRAPHITE_VERSION: &str = "1.1.10";
 
 const ENDPOINTS: &str = "\
+/                      the metric browser
 /render                target, from, until, format=json|csv|raw, maxDataPoints
 /metrics/find          query, from, until, format=treejson|completer|json|nodelist|pickle|msgpack
 /metrics/expand        query
@@ -27,15 +28,6 @@ const ENDPOINTS: &str = "\
 /internal/metrics      counters for Prometheus
 /internal/flush        POST: returns when all points received are durable and readable
 ";
-
-/// `GET /`
-pub(super) async fn home() -> Response {
-    let version = env!("CARGO_PKG_VERSION");
-    reply::text(
-        StatusCode::OK,
-        format!("Plumbago {version}, a Graphite-compatible metrics server\n\n{ENDPOINTS}"),
-    )
-}
 
 /// Any path that is not an endpoint.
 pub(super) async fn unknown(uri: Uri) -> Response {

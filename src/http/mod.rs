@@ -4,6 +4,7 @@
 //! [`workers::Workers`] with a deadline, and [`error::Failure`] alone knows the status codes. One file per endpoint. What
 //! lies below is reached through [`Backend`] only, so the API can be tested over real sockets with a made-up one.
 
+pub mod browser;
 mod call;
 mod carbonapi;
 mod clock;
@@ -40,6 +41,9 @@ use workers::Workers;
 pub trait Backend: Send + Sync + 'static {
     /// Where renders get their series.
     fn source(&self) -> &dyn Source;
+
+    /// Where the metric browser looks.
+    fn browse(&self) -> &dyn browser::Browse;
 
     /// Visits the nodes that match `query`, sorted by path. With a `window` (first and last epoch second) leaves without
     /// data in it are left out; directories stay.

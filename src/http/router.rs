@@ -7,13 +7,18 @@ use axum::handler::Handler;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{MethodRouter, get, post};
 
-use super::{Api, carbonapi, expand, find, functions, index, info, render, trace};
+use super::{Api, browser, carbonapi, expand, find, functions, index, info, render, trace};
 
 type Routes = Router<Arc<Api>>;
 
 /// All endpoints.
 pub(super) fn router(api: Arc<Api>) -> Router {
-    let routes = Routes::new().route("/", get(info::home));
+    let routes = Routes::new().route("/", get(browser::page));
+    let routes = routes.route("/browser/{name}", get(browser::asset));
+    let routes = both(routes, "/internal/browser/tree", get(browser::tree));
+    let routes = both(routes, "/internal/browser/search", get(browser::search));
+    let routes = both(routes, "/internal/browser/metric", get(browser::metric));
+    let routes = both(routes, "/internal/browser/health", get(browser::health));
     let routes = both(routes, "/render", either(render::handle));
     let routes = both(routes, "/metrics", either(find::handle));
     let routes = both(routes, "/metrics/find", either(find::handle));

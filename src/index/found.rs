@@ -131,6 +131,12 @@ pub enum FindError {
         /// What was asked for.
         pattern: String,
     },
+    /// A search for words has too many of them.
+    #[error("a search takes at most {limit} words and parts of words between dots; leave some out")]
+    TooManyWords {
+        /// The limit.
+        limit: usize,
+    },
     /// Nobody waits for it any more.
     #[error("the client went away")]
     Abandoned,

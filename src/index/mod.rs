@@ -8,12 +8,15 @@
 //! | `plan.rs`   | a glob in terms of the tree                                                              |
 //! | `search.rs` | a find as a walk that can be paused                                                      |
 //! | `walk.rs`   | all names in order, in chunks                                                            |
+//! | `listing.rs`| a directory as a person looks into it: pages, with counts                                |
+//! | `words.rs`  | search as you type                                                                       |
 //! | `shared.rs` | the index behind a lock, where a long find lets writers through                          |
 //!
 //! Names are canonical when they come here. A tagged name (one with a `;`) is found by its exact text and is not in the
 //! tree. What is removed gives its memory back to names that come back, and all of it when the server starts again.
 
 mod found;
+mod listing;
 mod plan;
 mod search;
 mod shared;
@@ -21,13 +24,16 @@ mod table;
 mod texts;
 mod tree;
 mod walk;
+mod words;
 
 #[cfg(test)]
 mod tests;
 
 pub use found::{FindError, FindLimits, Findings, Found};
+pub use listing::{Entry, Page, Wanted};
 pub use shared::SharedIndex;
 pub use walk::NameWalk;
+pub use words::Hits;
 
 use std::collections::BTreeSet;
 
@@ -84,6 +90,11 @@ impl Index {
     /// Number of metrics.
     pub fn len(&self) -> usize {
         self.names.len()
+    }
+
+    /// Number of metrics with tags.
+    pub fn tagged_len(&self) -> usize {
+        self.tagged.len()
     }
 
     /// True when there are no metrics.

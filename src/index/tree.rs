@@ -90,6 +90,11 @@ impl Dir {
     pub(super) fn children(&self) -> &[Child] {
         &self.children
     }
+
+    /// Metrics below it, at any depth.
+    pub(super) fn live(&self) -> u32 {
+        self.live
+    }
 }
 
 impl Tree {
@@ -188,7 +193,8 @@ impl Tree {
             + self.positions.memory_bytes()
     }
 
-    fn find_dir(&self, path: &str) -> Option<DirId> {
+    /// The directory of a path, if there ever was one.
+    pub(super) fn find_dir(&self, path: &str) -> Option<DirId> {
         if path.is_empty() {
             return Some(ROOT);
         }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::engine::Engine;
+use crate::http::browser::Browse;
 use crate::http::{Backend, FindFailure, NameStream, Node};
 use crate::index::{FindError, FindLimits, Found, NameWalk};
 use crate::model::glob::Glob;
@@ -13,6 +14,10 @@ use crate::store::cassandra::names::LookupError;
 
 impl Backend for Engine {
     fn source(&self) -> &dyn Source {
+        self
+    }
+
+    fn browse(&self) -> &dyn Browse {
         self
     }
 
@@ -130,7 +135,7 @@ fn lookup_failure(error: LookupError) -> FindFailure {
     }
 }
 
-fn failure(error: FindError) -> FindFailure {
+pub(super) fn failure(error: FindError) -> FindFailure {
     let text = error.to_string();
     match error {
         FindError::TooManyHits { .. } => FindFailure::Limit(text),

@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::sync::Arc;
+use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::{Arc, OnceLock};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use super::storage::Storage;
 use crate::config::{Config, Matcher};
@@ -21,7 +22,7 @@ use crate::telemetry::Telemetry;
 pub struct Engine {
     /// The configuration it was opened with.
     pub config: Config,
-    rules: Arc<Matcher>,
+    pub(super) rules: Arc<Matcher>,
     /// The metrics.
     pub index: Arc<SharedIndex>,
     /// Their points.
@@ -35,6 +36,10 @@ pub struct Engine {
     pub(super) paused: AtomicBool,
     /// Set while the log or the store refuses points.
     pub(super) failing: AtomicBool,
+    /// Where carbon lines are taken, once somebody listens.
+    pub(super) carbon: OnceLock<SocketAddr>,
+    /// When it was opened.
+    pub(super) opened: Instant,
     pub(super) sampler: Sampler,
     /// What happens to names on their way in, if somebody asks for anything.
     pub(super) name_rules: Option<Rules>,
@@ -84,6 +89,8 @@ impl Engine {
             store,
             paused: AtomicBool::new(false),
             failing: AtomicBool::new(false),
+            carbon: OnceLock::new(),
+            opened: Instant::now(),
             sampler: Sampler::default(),
             name_rules,
         })

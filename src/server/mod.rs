@@ -2,6 +2,7 @@
 
 mod backend;
 mod background;
+mod browse;
 mod cluster;
 mod copy;
 mod delivery;

@@ -33,6 +33,10 @@ pub fn run(config: Config) -> Result<()> {
         let _inside = queries.enter();
         StopSignals::new()?
     };
+    if let Some(carbon) = &sockets.carbon {
+        let address = carbon.local_addr()?;
+        engine.carbon.get_or_init(|| address);
+    }
     announce(&engine, &sockets, http_listener.as_ref())?;
 
     let (stop, stopping) = watch::channel(false);

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use plumbago::http::browser::Browse;
 use plumbago::http::{Backend, FindFailure, NameStream, Node};
 use plumbago::index::{FindLimits, Index, SharedIndex};
 use plumbago::model::glob::Glob;
@@ -66,6 +67,10 @@ fn window(series: &Stored, from: i64, until: i64) -> Fetched {
 impl Backend for Memory {
     fn source(&self) -> &dyn Source {
         self
+    }
+
+    fn browse(&self) -> &dyn Browse {
+        unreachable!("the goldens ask for what graphite-web answers")
     }
 
     fn find(

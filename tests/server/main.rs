@@ -4,6 +4,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where and stop")]
 
+mod browse;
 mod carbonapi;
 mod disk_full;
 #[path = "../graphite_web/page.rs"]

@@ -102,7 +102,8 @@ pub(super) fn info(config: &Config, arguments: &Info, output: Output) -> Result<
     let policy = engine.points.policies().get(policy).context("its policy is not in the catalogue")?;
     let time = |t: u32| jiff::Timestamp::from_second(i64::from(t)).map(|t| t.to_string()).unwrap_or_default();
     let first = if span == Span::EMPTY { "never".to_owned() } else { time(span.first) };
-    let last = last_point(&engine, id, span)?
+    let last = engine
+        .last_point(id, span, &Cancel::never())?
         .map_or_else(|| "never".to_owned(), |(t, v)| format!("{v} at {}", time(t)));
     let fields = json!({
         "name": name,
@@ -116,13 +117,4 @@ pub(super) fn info(config: &Config, arguments: &Info, output: Output) -> Result<
         "block_bytes": engine.chunk_bytes(&[id])?,
     });
     to_stdout(|out| print_fields(&fields, output, out))
-}
-
-/// Spans are kept by the hour; the point itself is read.
-fn last_point(engine: &Engine, id: MetricId, span: Span) -> Result<Option<(u32, f64)>> {
-    let (from, now) = (i64::from(span.last) - 2 * 3600, i64::from(crate::server::now()));
-    let read = engine.points.fetch(&[id], from, i64::from(span.last), now, &Cancel::never())?;
-    let Some(series) = read.into_iter().flatten().next() else { return Ok(None) };
-    let at = series.values.iter().rposition(|v| !v.is_nan());
-    Ok(at.map(|at| (series.range.time(at), series.values[at])))
 }

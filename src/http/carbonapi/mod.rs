@@ -55,7 +55,7 @@ pub(super) async fn find(api: &Api, message: &[u8]) -> Result<Response, Failure>
         let metrics = metrics.collect::<Result<_, _>>()?;
         Ok(MultiGlobResponse { metrics }.encode_to_vec())
     };
-    find::found(api, CONTENT_TYPE, work).await
+    find::found(api.config.find_timeout, api, CONTENT_TYPE, work).await
 }
 
 /// `/render` in this protocol: names and patterns without functions, which carbonapi evaluates itself.
@@ -88,7 +88,7 @@ pub(super) async fn info(State(api): State<Arc<Api>>, call: Call) -> Result<Resp
         let metrics = policies.filter_map(|(name, policy)| Some(metric_info(name, &*policy?))).collect();
         Ok(MultiMetricsInfoResponse { metrics }.encode_to_vec())
     };
-    find::found(&api, CONTENT_TYPE, work).await
+    find::found(api.config.find_timeout, &api, CONTENT_TYPE, work).await
 }
 
 fn decode<M: Message + Default>(bytes: &[u8]) -> Result<M, Failure> {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use globset::GlobBuilder;
 use parking_lot::Mutex;
 
+use crate::http::browser::{Branch, Browse, Health, Listing, Place, Portrait, Wanted};
 use crate::http::{Backend, FindFailure, NameStream, Node};
 use crate::model::{Cancel, Cancelled};
 use crate::render::source::{FetchRequest, Fetched, Source, SourceError};
@@ -62,6 +63,10 @@ impl FakeBackend {
 
 impl Backend for FakeBackend {
     fn source(&self) -> &dyn Source {
+        self
+    }
+
+    fn browse(&self) -> &dyn Browse {
         self
     }
 
@@ -133,6 +138,46 @@ impl Backend for FakeBackend {
 
     fn prometheus(&self) -> String {
         "plumbago_metrics 14\n".to_owned()
+    }
+}
+
+impl Browse for FakeBackend {
+    fn list(&self, place: Place<'_>, wanted: Wanted<'_>, _: &Cancel) -> Result<Listing, FindFailure> {
+        let name = format!("{place:?} {} {}", wanted.after, wanted.limit);
+        let nodes = vec![Branch { name, metric: true, directory: true, below: Some(7) }];
+        Ok(Listing { nodes, total: 1, complete: true })
+    }
+
+    fn search(&self, text: &str, limit: usize, cancel: &Cancel) -> Result<Listing, FindFailure> {
+        match text {
+            "invalid" => return Err(FindFailure::Invalid("too many words".into())),
+            "slow" if self.dawdle(cancel).deadline => return Ok(Listing::default()),
+            _ => {}
+        }
+        let nodes =
+            vec![Branch { name: format!("{text} {limit}"), metric: true, directory: false, below: None }];
+        Ok(Listing { nodes, total: 1, complete: true })
+    }
+
+    fn portrait(&self, name: &str, _: &Cancel) -> Result<Option<Portrait>, FindFailure> {
+        Ok((name == "a.b").then(|| Portrait {
+            name: name.to_owned(),
+            uuid: String::new(),
+            stages: Vec::new(),
+            aggregation: "sum",
+            x_files_factor: 0.5,
+            retention_rule: None,
+            aggregation_rule: None,
+            as_ruled: true,
+            first: Some(1000),
+            last: None,
+            bytes: 12,
+        }))
+    }
+
+    fn health(&self) -> Health {
+        let trouble = self.ready().err();
+        Health { version: "1", trouble, metrics: LEAVES.len() as u64, ..Health::default() }
     }
 }
 

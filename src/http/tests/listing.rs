@@ -85,13 +85,13 @@ fn flush_is_a_post_and_says_when_it_failed() {
 }
 
 #[test]
-fn version_counters_and_home() {
+fn version_counters_and_a_path_that_leads_nowhere() {
     let server = Server::start();
     assert_eq!(server.get("/version").body, "1.1.10");
     assert_eq!(server.get("/version/").body, "1.1.10");
     let reply = server.get("/internal/metrics");
     assert_eq!(reply.body, "plumbago_metrics 14\n");
     assert!(reply.header("content-type").unwrap().starts_with("text/plain; version=0.0.4"));
-    let home = server.get("/");
-    assert!(home.status == 200 && home.body.starts_with("Plumbago ") && home.body.contains("/metrics/find"));
+    let lost = server.get("/nothing");
+    assert!(lost.status == 404 && lost.body.contains("/nothing") && lost.body.contains("/metrics/find"));
 }

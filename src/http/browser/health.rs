@@ -1,0 +1,56 @@
+//! `/internal/browser/health`: how ingest and store are, in one small document. Counters are for Prometheus elsewhere; this is
+//! for a person who looks.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde::Serialize;
+use tokio::task::spawn_blocking;
+
+use crate::http::error::Failure;
+use crate::http::find::to_json;
+use crate::http::{Api, reply};
+
+/// How the server is.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Health {
+    /// The version that runs.
+    pub version: &'static str,
+    /// Why queries or writes do not work; `None` when all is well.
+    pub trouble: Option<String>,
+    /// `embedded` or `cassandra`.
+    pub store: &'static str,
+    /// Where carbon's plaintext is taken.
+    pub carbon: Option<String>,
+    /// Metrics, tagged ones included.
+    pub metrics: u64,
+    /// Metrics with tags.
+    pub tagged: u64,
+    /// Points that came in since the start.
+    pub points_received: u64,
+    /// Of these, points taken.
+    pub points_stored: u64,
+    /// Of these, points refused, by reason; reasons that did not occur are left out.
+    pub points_rejected: Vec<(&'static str, u64)>,
+    /// Points that are in memory and in the log only.
+    pub points_in_memory: u64,
+    /// Points that wait for the cluster; `None` without one.
+    pub points_waiting: Option<u64>,
+    /// Bytes of all blocks on this machine.
+    pub block_bytes: u64,
+    /// Connections of carbon senders.
+    pub connections: u64,
+    /// Seconds since the start.
+    pub uptime: u64,
+}
+
+/// `GET /internal/browser/health`
+pub(in crate::http) async fn handle(State(api): State<Arc<Api>>) -> Result<Response, Failure> {
+    let ask = move || to_json(&api.backend.browse().health());
+    let json = spawn_blocking(ask).await.map_err(|_| Failure::Internal)?;
+    let mut response = reply::body(StatusCode::OK, "application/json", json);
+    reply::never_cached(&mut response);
+    Ok(response)
+}

@@ -1,0 +1,82 @@
+//! The metric browser: a page at `/`, and what it asks the server for.
+//!
+//! The page is plain HTML, CSS and JavaScript modules in `page/`, embedded in the binary: nothing is built, and nothing is
+//! fetched from elsewhere. What the Graphite API does not tell (counts, search as you type, retention, health) is at
+//! `/internal/browser/*`, which belongs to the page and may change with it.
+
+mod assets;
+mod health;
+mod metric;
+mod search;
+mod tree;
+
+pub(super) use assets::{asset, page};
+pub use health::Health;
+pub use metric::{LastPoint, Portrait, RuleName, StageShape};
+pub(super) use {health::handle as health, metric::handle as metric};
+pub(super) use {search::handle as search, tree::handle as tree};
+
+use serde::Serialize;
+
+use super::FindFailure;
+pub use crate::index::Wanted;
+use crate::model::Cancel;
+
+/// Most nodes in one answer. A page is for looking at: who wants more types another letter.
+const MAX_NODES: i64 = 1000;
+
+/// What the browser asks of the server behind it. All methods may block.
+pub trait Browse {
+    /// A page of a directory.
+    fn list(&self, place: Place<'_>, wanted: Wanted<'_>, cancel: &Cancel) -> Result<Listing, FindFailure>;
+
+    /// Names that have all words of a text, or that match it if it is a glob. When the deadline passes, those found by then.
+    fn search(&self, text: &str, limit: usize, cancel: &Cancel) -> Result<Listing, FindFailure>;
+
+    /// What is known of a metric; `None` if there is none of that name.
+    fn portrait(&self, name: &str, cancel: &Cancel) -> Result<Option<Portrait>, FindFailure>;
+
+    /// How the server is.
+    fn health(&self) -> Health;
+}
+
+/// What is looked into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place<'a> {
+    /// A directory of the tree; the empty path is its top.
+    Directory(&'a str),
+    /// The names that tagged metrics have before their tags.
+    TaggedNames,
+    /// The tagged metrics that have this name before their tags.
+    TaggedWith(&'a str),
+}
+
+/// Nodes, in the order in which they are to be shown.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Listing {
+    /// Those on this page.
+    pub nodes: Vec<Branch>,
+    /// How many there are on all pages together.
+    pub total: usize,
+    /// False when the time was up before all names were looked at.
+    pub complete: bool,
+}
+
+/// A node as the browser shows it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Branch {
+    /// The component, or the full name.
+    pub name: String,
+    /// Is it a metric?
+    pub metric: bool,
+    /// Does it hold other nodes?
+    pub directory: bool,
+    /// Metrics below it; not known while names are looked up in a cluster.
+    pub below: Option<u64>,
+}
+
+/// The part of a listing that a request asks for.
+fn limit_of(params: &super::params::Params, default: i64) -> Result<usize, super::error::Failure> {
+    let limit = params.int("limit", default)?.clamp(1, MAX_NODES);
+    Ok(usize::try_from(limit).unwrap_or(1))
+}

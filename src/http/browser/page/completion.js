@@ -1,0 +1,147 @@
+// A text field that offers completions in a list below it: arrows choose, Enter or Tab takes, Escape closes.
+
+import { debounce, el } from "./dom.js";
+
+let lists = 0;
+
+/**
+ * Attaches completion to `input`, whose parent must be positioned.
+ *
+ * `suggest(text, caret, signal)` gives a list of items `{ label, mark, detail, hint }`, `take(item)` is called for the one
+ * that is chosen, and `submit(text)` when Enter is pressed without one. With `eager` the first item is chosen from the start.
+ */
+export function complete(
+  input,
+  { suggest, take, submit = () => {}, footer = () => "", eager = false, delay = 60 },
+) {
+  const list = el("ul", {
+    class: "completions",
+    role: "listbox",
+    id: `completions-${(lists += 1)}`,
+    hidden: true,
+  });
+  // The field keeps the focus; a click counts when it is over.
+  list.addEventListener("mousedown", (event) => event.preventDefault());
+  input.after(list);
+  input.setAttribute("role", "combobox");
+  input.setAttribute("aria-autocomplete", "list");
+  input.setAttribute("aria-controls", list.id);
+  input.setAttribute("aria-expanded", "false");
+  let items = [];
+  let chosen = -1;
+  let running;
+
+  const close = () => {
+    running?.abort();
+    refresh.cancelled = true;
+    list.hidden = true;
+    items = [];
+    chosen = -1;
+    input.setAttribute("aria-expanded", "false");
+    input.removeAttribute("aria-activedescendant");
+  };
+
+  const choose = (index) => {
+    list.children[chosen]?.setAttribute("aria-selected", "false");
+    chosen = index;
+    const option = list.children[index];
+    if (!option || index < 0) return input.removeAttribute("aria-activedescendant");
+    option.setAttribute("aria-selected", "true");
+    option.scrollIntoView({ block: "nearest" });
+    input.setAttribute("aria-activedescendant", option.id);
+  };
+
+  const accept = (index) => {
+    const item = items[index];
+    close();
+    take(item);
+  };
+
+  const show = (found, note) => {
+    items = found;
+    const options = found.map((item, index) =>
+      option(item, `${list.id}-${index}`, { click: () => accept(index) }),
+    );
+    list.replaceChildren(
+      ...options,
+      ...(note ? [el("li", { class: "footer", role: "presentation" }, note)] : []),
+    );
+    list.hidden = options.length === 0 && !note;
+    input.setAttribute("aria-expanded", String(!list.hidden));
+    chosen = -1;
+    if (eager && found.length > 0) choose(0);
+    list.scrollTop = 0;
+  };
+
+  const refresh = async () => {
+    running?.abort();
+    running = new AbortController();
+    const { signal } = running;
+    refresh.cancelled = false;
+    try {
+      const found = await suggest(input.value, input.selectionStart ?? input.value.length, signal);
+      if (signal.aborted || refresh.cancelled || document.activeElement !== input) return;
+      show(found, footer());
+    } catch (error) {
+      if (error.name !== "AbortError") show([], error.message);
+    }
+  };
+
+  input.addEventListener("input", debounce(delay, refresh));
+  input.addEventListener("blur", close);
+  input.addEventListener("keydown", (event) => {
+    const open = !list.hidden && items.length > 0;
+    const step = { ArrowDown: 1, ArrowUp: -1, PageDown: 8, PageUp: -8 }[event.key];
+    if (step && !event.altKey) {
+      if (!open) return void (event.key === "ArrowDown" && refresh());
+      event.preventDefault();
+      const last = items.length - 1;
+      const next = chosen + step;
+      choose(
+        Math.abs(step) > 1 ? Math.min(last, Math.max(0, next)) : next > last ? 0 : next < 0 ? last : next,
+      );
+    } else if (event.key === "Enter") {
+      event.preventDefault();
+      if (open && chosen >= 0) return accept(chosen);
+      close();
+      submit(input.value);
+    } else if (event.key === "Tab" && open && !event.shiftKey) {
+      event.preventDefault();
+      accept(Math.max(0, chosen));
+    } else if (event.key === "Escape" && !list.hidden) {
+      event.preventDefault();
+      event.stopPropagation();
+      close();
+    }
+  });
+  return { close, refresh };
+}
+
+function option(item, id, on) {
+  return el(
+    "li",
+    { id, role: "option", "aria-selected": "false", class: item.kind && `is-${item.kind}`, on },
+    el("span", { class: "label" }, ...marked(item.label, item.mark ?? [])),
+    item.detail && el("span", { class: "detail" }, item.detail),
+    item.hint && el("span", { class: "hint" }, item.hint),
+  );
+}
+
+/** The text with the words that were looked for in bold. */
+function marked(text, words) {
+  const lower = text.toLowerCase();
+  const bold = new Array(text.length).fill(false);
+  for (const word of words.map((word) => word.toLowerCase()).filter(Boolean)) {
+    for (let i = lower.indexOf(word); i >= 0; i = lower.indexOf(word, i + 1))
+      bold.fill(true, i, i + word.length);
+  }
+  const pieces = [];
+  for (let i = 0; i < text.length;) {
+    let end = i + 1;
+    while (end < text.length && bold[end] === bold[i]) end += 1;
+    const piece = text.slice(i, end);
+    pieces.push(bold[i] ? el("b", {}, piece) : piece);
+    i = end;
+  }
+  return pieces;
+}

@@ -1,0 +1,306 @@
+// The graph: asks for what is selected, draws it with uPlot, and again as often as is wanted.
+
+import { byId, el } from "./dom.js";
+import { Legend } from "./legend.js";
+import { zoomOut, zoomTo } from "./range.js";
+import { ask } from "./server.js";
+import { state } from "./state.js";
+import { colour } from "./theme.js";
+import { count, short, time } from "./words.js";
+
+/** Lines that are drawn: more are not told apart by anybody. */
+const MOST_LINES = 100;
+const HUES = 10;
+/** How many slots away from the pointer a value may be. */
+const REACH = 20;
+
+/** The parameters of the render that is shown, as it is sent and as it is shared. */
+export const renderParameters = (format, width) => ({
+  target: state.targets,
+  from: state.from,
+  until: state.until,
+  format,
+  maxDataPoints: width,
+});
+
+export class Graph {
+  constructor() {
+    this.place = byId("plot");
+    this.note = byId("note");
+    this.legend = new Legend(byId("legend"), this);
+    this.series = [];
+    this.tip = el("div", { class: "tip", hidden: true });
+    this.place.addEventListener("mousedown", () => (this.dragging = true));
+    addEventListener("mouseup", () => this.released());
+    new ResizeObserver(() => this.resized()).observe(this.place);
+    state.watch(["targets", "from", "until"], () => this.draw());
+    state.watch(["refresh"], () => this.wind());
+    document.addEventListener("visibilitychange", () => document.hidden || this.wind());
+  }
+
+  /** First and last second that is shown. */
+  shown() {
+    const now = Date.now() / 1000;
+    const { min, max } = this.plot?.scales.x ?? {};
+    return [min ?? now - 3600, max ?? now];
+  }
+
+  /** Starts the clock that draws again. A page that nobody sees asks for nothing. */
+  wind() {
+    clearInterval(this.timer);
+    if (state.refresh > 0)
+      this.timer = setInterval(() => document.hidden || this.draw(), state.refresh * 1000);
+  }
+
+  async draw() {
+    this.running?.abort();
+    const empty = state.targets.length === 0;
+    byId("picture").classList.toggle("empty", empty);
+    if (empty) return this.clear("Choose a metric in the tree, search for one, or write a query.");
+    this.running = new AbortController();
+    const { signal } = this.running;
+    this.place.setAttribute("aria-busy", "true");
+    try {
+      const width = Math.max(200, Math.round(this.place.clientWidth));
+      const found = await ask("render", renderParameters("json", width), signal);
+      if (!signal.aborted) this.show(found);
+    } catch (error) {
+      if (error.name !== "AbortError") this.clear(error.message, true);
+    } finally {
+      if (!signal.aborted) this.place.removeAttribute("aria-busy");
+    }
+  }
+
+  clear(text, wrong = false) {
+    this.destroy();
+    this.series = [];
+    this.legend.show([]);
+    this.say(text, wrong);
+  }
+
+  say(text, wrong = false) {
+    this.note.textContent = text;
+    this.note.classList.toggle("wrong", wrong);
+  }
+
+  show(found) {
+    if (found.length === 0)
+      return this.clear("No series match. A glob takes one * for each place between dots.");
+    const drawn = found.slice(0, MOST_LINES);
+    const hidden = new Set(this.series.filter((series) => series.hidden).map((series) => series.name));
+    this.series = drawn.map(({ target, datapoints }, index) => ({
+      name: target,
+      hue: `--line-${index % HUES}`,
+      hidden: hidden.has(target),
+      times: datapoints.map(([, time]) => time),
+      values: datapoints.map(([value]) => value),
+    }));
+    const empty = this.series.every(({ values }) => values.every((value) => value === null));
+    if (found.length > drawn.length)
+      this.say(
+        `The first ${drawn.length} of ${count(found.length)} series. Narrow the query to see the others.`,
+      );
+    else this.say(empty ? "No points in this time range." : "");
+    this.legend.show(this.series);
+    this.plotAll();
+  }
+
+  /** Draws the series there are. A plot of the same lines gets new points; anything else is made anew. */
+  plotAll() {
+    if (this.series.length === 0 || this.place.clientWidth === 0) return;
+    // New points under a drag would end it.
+    this.late = this.dragging;
+    if (this.dragging) return;
+    const data = window.uPlot.join(this.series.map(({ times, values }) => [times, values]));
+    const shape = JSON.stringify(this.series.map(({ name, hidden }) => [name, hidden]));
+    if (this.plot && this.shape === shape) {
+      this.plot.setData(data);
+      return;
+    }
+    this.destroy();
+    this.shape = shape;
+    this.plot = new window.uPlot(this.options(), data, this.place);
+    this.plot.over.append(this.tip);
+  }
+
+  released() {
+    this.dragging = false;
+    if (this.late) this.plotAll();
+  }
+
+  destroy() {
+    this.plot?.destroy();
+    this.plot = undefined;
+    this.shape = undefined;
+  }
+
+  /** Draws again with other colours. */
+  recolour() {
+    this.shape = undefined;
+    this.plotAll();
+    this.legend.recolour();
+  }
+
+  size() {
+    const width = this.place.clientWidth;
+    return { width, height: Math.round(Math.min(420, Math.max(220, width * 0.42))) };
+  }
+
+  resized() {
+    if (this.plot) this.plot.setSize(this.size());
+    else this.plotAll();
+  }
+
+  options() {
+    const [text, line] = [colour("--muted"), colour("--hairline")];
+    const axis = {
+      stroke: text,
+      grid: { stroke: line, width: 1 },
+      ticks: { stroke: line, width: 1, size: 5 },
+      font: "12px system-ui, sans-serif",
+    };
+    return {
+      ...this.size(),
+      legend: { show: false },
+      cursor: {
+        focus: { prox: 24 },
+        dataIdx: nearby,
+        points: { size: 7 },
+        drag: { x: true, y: false, setScale: false },
+        bind: { dblclick: () => () => (zoomOut(this.shown()), null) },
+      },
+      focus: { alpha: 0.2 },
+      scales: { x: { time: true }, y: { range: comfortable } },
+      axes: [
+        { ...axis, values: moments },
+        { ...axis, size: gutter, values: (_, ticks) => ticks.map(short) },
+      ],
+      series: [
+        {},
+        ...this.series.map((series) => ({
+          label: series.name,
+          stroke: colour(series.hue),
+          width: 1.6,
+          show: !series.hidden,
+          points: { size: 5, filter: lonely },
+        })),
+      ],
+      hooks: {
+        setSelect: [(plot) => this.selected(plot)],
+        setCursor: [(plot) => this.pointed(plot)],
+        setSeries: [(plot, index) => this.legend.focus(index === null ? -1 : index - 1, plot)],
+      },
+    };
+  }
+
+  /** Shows what was drawn over with the pointer. */
+  selected(plot) {
+    const { left, width } = plot.select;
+    if (width < 5) return;
+    zoomTo(plot.posToVal(left, "x"), plot.posToVal(left + width, "x"));
+    plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+  }
+
+  /** Follows the pointer: values of that time in the legend, the nearest line beside the pointer. */
+  pointed(plot) {
+    const { idx, left, top } = plot.cursor;
+    const inside = idx !== null && idx !== undefined && left >= 0;
+    this.legend.values(
+      inside ? this.series.map((_, index) => plot.data[index + 1][plot.cursor.idxs[index + 1]]) : undefined,
+    );
+    const nearest = plot.series.findIndex((series, index) => index > 0 && series._focus);
+    const focused = this.series.length === 1 ? 1 : nearest;
+    this.tip.hidden = !inside;
+    if (!inside) return;
+    const series = this.series[focused - 1];
+    const value = series && plot.data[focused][plot.cursor.idxs[focused]];
+    this.tip.replaceChildren(
+      el("time", {}, time(plot.data[0][idx])),
+      ...(series && value !== null && value !== undefined
+        ? [el("strong", {}, short(value)), el("span", {}, series.name)]
+        : []),
+    );
+    const flip = left > plot.over.clientWidth / 2;
+    this.tip.style.left = flip ? "" : `${left + 14}px`;
+    this.tip.style.right = flip ? `${plot.over.clientWidth - left + 14}px` : "";
+    this.tip.style.top = `${Math.min(Math.max(top - 12, 0), plot.over.clientHeight - 60)}px`;
+  }
+
+  /** From the legend: shows or hides a line, or lets it stand out. */
+  setHidden(index, hidden) {
+    this.series[index].hidden = hidden;
+    this.plotAll();
+  }
+
+  standOut(index) {
+    this.plot?.setSeries(index < 0 ? null : index + 1, { focus: true });
+  }
+}
+
+/** Room above and below the lines; zero stays at the bottom where it is near. */
+function comfortable(_plot, low, high) {
+  if (low === null || high === null) return [0, 1];
+  if (low === high) {
+    const room = Math.abs(low) * 0.1 || 1;
+    return [low >= 0 ? Math.max(0, low - room) : low - room, high + room];
+  }
+  const room = (high - low) * 0.08;
+  const nearZero = low >= 0 && low < (high - low) / 2;
+  return [nearZero ? 0 : low - room, high + room];
+}
+
+const DAY = { day: "numeric", month: "short" };
+const TIMES = [
+  [86400 * 28, { month: "short", year: "numeric" }],
+  [86400, DAY],
+  [60, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" }],
+  [0, { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" }],
+].map(([from, parts]) => [from, new Intl.DateTimeFormat(undefined, parts)]);
+const day = new Intl.DateTimeFormat(undefined, DAY);
+
+/** Times along the bottom, as fine as their distance asks for; below the first of a day its date. */
+function moments(_plot, ticks, _axis, _space, distance) {
+  const format = TIMES.find(([from]) => distance >= from)[1];
+  let before;
+  return ticks.map((tick) => {
+    const date = new Date(tick * 1000);
+    const today = distance < 86400 ? day.format(date) : "";
+    const line = today === before ? "" : `\n${today}`;
+    before = today;
+    return format.format(date) + line;
+  });
+}
+
+/** Wide enough for the longest label. */
+function gutter(plot, values) {
+  const longest = Math.max(3, ...(values ?? []).map((value) => String(value).length));
+  return 16 + longest * 7;
+}
+
+/** The place of the nearest value to the pointer, where the series has gaps or fewer points than others. */
+function nearby(plot, index, at) {
+  const values = plot.data[index];
+  for (let distance = 0; index > 0 && distance <= REACH; distance += 1) {
+    if ((values[at - distance] ?? null) !== null) return at - distance;
+    if ((values[at + distance] ?? null) !== null) return at + distance;
+  }
+  return at;
+}
+
+/** Points between two gaps would not be seen as lines. */
+function lonely(plot, index, show) {
+  if (show) return null;
+  const values = plot.data[index];
+  const near = (from, step) => {
+    let at = from + step;
+    while (at >= 0 && at < values.length && values[at] === undefined) at += step;
+    return values[at];
+  };
+  const [first, last] = plot.series[index].idxs ?? [0, values.length - 1];
+  const found = [];
+  for (let at = first; at <= last; at += 1) {
+    if (values[at] === null || values[at] === undefined) continue;
+    if ((near(at, -1) ?? null) === null && (near(at, 1) ?? null) === null) found.push(at);
+  }
+  return found;
+}

@@ -1,0 +1,91 @@
+// How ingest and store are: a light in the bar, and the numbers behind it.
+
+import { byId, el } from "./dom.js";
+import { health } from "./server.js";
+import { about, bytes, count, short } from "./words.js";
+
+const EVERY = 10000;
+const EVERY_WHEN_EMPTY = 2000;
+
+/** Asks again and again while somebody looks; `told(health)` gets every answer. */
+export function startHealth(told) {
+  let before;
+  let timer;
+  const look = async () => {
+    clearTimeout(timer);
+    let wait = EVERY;
+    if (!document.hidden) {
+      try {
+        const found = await health();
+        const now = performance.now() / 1000;
+        const rate =
+          before && now > before.now ? (found.points_stored - before.stored) / (now - before.now) : undefined;
+        before = { now, stored: found.points_stored };
+        show(found, rate);
+        told(found);
+        if (found.metrics === 0) wait = EVERY_WHEN_EMPTY;
+      } catch {
+        before = undefined;
+        gone();
+      }
+    }
+    timer = setTimeout(look, wait);
+  };
+  document.addEventListener("visibilitychange", () => document.hidden || look());
+  // A second look soon after the first one gives a rate.
+  look().then(() => setTimeout(look, 1500));
+}
+
+function show(found, rate) {
+  byId("health").dataset.state = found.trouble ? "trouble" : "well";
+  const speed = rate === undefined ? "" : ` · ${short(Math.max(0, rate))}/s`;
+  byId("health-text").textContent = found.trouble ? "Trouble" : `${count(found.metrics)} metrics${speed}`;
+  const fact = (name, value) => [el("dt", {}, name), el("dd", {}, value)];
+  const rejected = found.points_rejected.map(([reason, number]) => `${count(number)} ${reason}`).join(", ");
+  byId("health-panel").replaceChildren(
+    el("h2", {}, found.trouble ? "Something is wrong" : "All is well"),
+    found.trouble ? el("p", { class: "wrong" }, found.trouble) : "",
+    el("h3", {}, "Ingest"),
+    el(
+      "dl",
+      {},
+      ...fact(
+        "Points taken",
+        `${count(found.points_stored)}${rate === undefined ? "" : `, now ${short(Math.max(0, rate))} a second`}`,
+      ),
+      ...fact("Points refused", rejected || "none"),
+      ...fact("Open connections", count(found.connections)),
+      ...fact("Listens on", found.carbon ?? "no carbon port"),
+    ),
+    el("h3", {}, "Store"),
+    el(
+      "dl",
+      {},
+      ...fact("Kind", found.store),
+      ...fact(
+        "Metrics",
+        `${count(found.metrics)}${found.tagged ? `, ${count(found.tagged)} of them tagged` : ""}`,
+      ),
+      ...fact("On disk", bytes(found.block_bytes)),
+      ...fact("In memory and log", `${count(found.points_in_memory)} points`),
+      ...(found.points_waiting === null
+        ? []
+        : fact("Wait for the cluster", `${count(found.points_waiting)} points`)),
+    ),
+    el(
+      "p",
+      { class: "muted" },
+      `Plumbago ${found.version}, running for ${about(found.uptime)}. `,
+      el("a", { href: "internal/metrics", target: "_blank", rel: "noopener" }, "All counters"),
+    ),
+  );
+}
+
+function gone() {
+  byId("health").dataset.state = "gone";
+  byId("health-text").textContent = "No answer";
+  byId("health-panel").replaceChildren(
+    el("h2", {}, "The server does not answer"),
+    el("p", {}, "The page asks again every ten seconds."),
+  );
+}

@@ -1,0 +1,115 @@
+// The time range: what people usually want as buttons, anything that Graphite understands as text, and how often to draw again.
+
+import { button, byId, el } from "./dom.js";
+import { state } from "./state.js";
+
+const USUAL = [
+  ["15m", "-15min"],
+  ["1h", "-1h"],
+  ["6h", "-6h"],
+  ["24h", "-1d"],
+  ["7d", "-7d"],
+  ["30d", "-30d"],
+  ["1y", "-1y"],
+];
+const REFRESH = [
+  [0, "no refresh"],
+  [5, "every 5 s"],
+  [10, "every 10 s"],
+  [30, "every 30 s"],
+  [60, "every minute"],
+  [300, "every 5 min"],
+];
+
+/** Sets the bar up. `shown()` gives first and last second of the graph, `again()` draws it again. */
+export function startRange({ shown, again }) {
+  const usual = USUAL.map(([text, from]) =>
+    button(text, { class: "choice", data: { from } }, () => state.set({ from, until: "now" })),
+  );
+  const from = edge("from", "From");
+  const until = edge("until", "Until");
+  const refresh = el(
+    "select",
+    { "aria-label": "Draw again", on: { change: () => state.set({ refresh: Number(refresh.value) }) } },
+    ...REFRESH.map(([seconds, text]) => el("option", { value: seconds }, text)),
+  );
+  const sign = (label, text, click) =>
+    button(text, { class: "icon", "aria-label": label, title: label }, click);
+  byId("range").replaceChildren(
+    el("div", { class: "choices" }, ...usual),
+    el(
+      "div",
+      { class: "edges" },
+      sign("Earlier", "‹", () => earlier(shown())),
+      from,
+      el("span", { "aria-hidden": "true" }, "–"),
+      until,
+      sign("Later", "›", () => later(shown())),
+      sign("Zoom out", "−", () => zoomOut(shown())),
+    ),
+    el("div", { class: "again" }, refresh, sign("Draw again now", "↻", again)),
+  );
+  state.watch(["from", "until", "refresh"], () => {
+    from.value = words(state.from);
+    until.value = words(state.until);
+    if (![...refresh.options].some((option) => Number(option.value) === state.refresh)) {
+      refresh.append(el("option", { value: state.refresh }, `every ${state.refresh} s`));
+    }
+    refresh.value = String(state.refresh);
+    for (const button of usual) {
+      button.setAttribute(
+        "aria-pressed",
+        String(button.dataset.from === state.from && state.until === "now"),
+      );
+    }
+  });
+}
+
+function edge(name, label) {
+  const field = el("input", {
+    type: "text",
+    class: "edge",
+    "aria-label": label,
+    spellcheck: "false",
+    autocomplete: "off",
+    title: "As Graphite takes it: -3h, noon yesterday, 20:00_20260131; or 2026-01-31 20:00",
+  });
+  field.addEventListener("change", () =>
+    state.set({ [name]: read(field.value) || (name === "from" ? "-1h" : "now") }),
+  );
+  field.addEventListener("keydown", (event) => event.key === "Enter" && field.blur());
+  return field;
+}
+
+/** An absolute time in the reader's zone becomes seconds; anything else is for the server to understand. */
+function read(text) {
+  const trimmed = text.trim();
+  const calendar = /^(\d{4})-(\d\d)-(\d\d)(?:[ T](\d\d):(\d\d)(?::(\d\d))?)?$/.exec(trimmed);
+  if (!calendar) return trimmed;
+  const [year, month, day, hour, minute, second] = calendar.slice(1).map((part) => Number(part ?? 0));
+  return String(Math.floor(new Date(year, month - 1, day, hour, minute, second).getTime() / 1000));
+}
+
+/** Seconds as a time in the reader's zone, to the minute. */
+function words(text) {
+  if (!/^\d{9,10}$/.test(text)) return text;
+  const date = new Date(Number(text) * 1000);
+  const two = (number) => String(number).padStart(2, "0");
+  const day = `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
+  return `${day} ${two(date.getHours())}:${two(date.getMinutes())}`;
+}
+
+/** Shows exactly these seconds. */
+export function zoomTo(first, last) {
+  const from = Math.floor(first);
+  const until = Math.max(Math.ceil(last), from + 1);
+  state.set({ from: String(from), until: until >= Date.now() / 1000 ? "now" : String(until) });
+}
+
+export const earlier = ([first, last]) => zoomTo(first - (last - first) / 2, last - (last - first) / 2);
+export const later = ([first, last]) => {
+  const move = Math.min((last - first) / 2, Math.max(0, Date.now() / 1000 - last));
+  zoomTo(first + move, last + move);
+};
+export const zoomOut = ([first, last]) => zoomTo(first - (last - first) / 2, last + (last - first) / 2);
+export const zoomIn = ([first, last]) => zoomTo(first + (last - first) / 4, last - (last - first) / 4);

@@ -1,0 +1,212 @@
+// The queries: one line for each target, with completion of functions, names and tags, and a field that wraps it in a function.
+
+import { complete } from "./completion.js";
+import { button, byId, copyButton, el } from "./dom.js";
+import { at, isMetric, makesSeries, wrap } from "./expression.js";
+import { children, functions, tagNames, tagValues } from "./server.js";
+import { state } from "./state.js";
+import { count } from "./words.js";
+
+const MOST = 40;
+
+/** Sets the list up. `picked(name)` is called when somebody asks about a metric. */
+export function startTargets(picked) {
+  const place = byId("targets");
+  const rows = el("div", { class: "rows" });
+  const add = button("+ Query", { class: "small" }, () => append(rows, picked));
+  place.replaceChildren(rows, add);
+  state.watch(["targets"], () => {
+    draw(rows, picked);
+    const number = state.targets.length;
+    byId("target-count").textContent = number ? `(${number})` : "";
+  });
+}
+
+/** Brings the lines in step with the targets, without touching the one that is being written in. */
+function draw(rows, picked) {
+  const lines = [...rows.children];
+  const wanted = state.targets.length ? state.targets : [""];
+  for (const line of lines.slice(wanted.length)) line.remove();
+  wanted.forEach((target, index) => {
+    const line = lines[index] ?? rows.appendChild(row(index, picked));
+    const field = line.querySelector(".target");
+    if (field.value !== target) field.value = target;
+    line.classList.toggle("plain", isMetric(target) && target !== "");
+  });
+}
+
+function append(rows, picked) {
+  const empty = [...rows.children].find((line) => line.querySelector(".target").value === "");
+  const line = empty ?? rows.appendChild(row(rows.children.length, picked));
+  line.querySelector(".target").focus();
+}
+
+function row(index, picked) {
+  const letter = String.fromCharCode(65 + (index % 26));
+  const field = el("input", {
+    class: "target",
+    type: "text",
+    spellcheck: "false",
+    autocomplete: "off",
+    autocapitalize: "none",
+    placeholder: "A metric, a glob, or a function of them",
+    "aria-label": `Query ${letter}`,
+  });
+  const wrapper = el("input", {
+    class: "function",
+    type: "text",
+    spellcheck: "false",
+    autocomplete: "off",
+    autocapitalize: "none",
+    placeholder: "ƒ add function",
+    "aria-label": `Add a function to query ${letter}`,
+  });
+  const about = button("Info", { class: "small about", "aria-label": `About query ${letter}` }, () =>
+    picked(field.value),
+  );
+  const remove = button("✕", { class: "small remove", "aria-label": `Remove query ${letter}` }, () =>
+    drop(index),
+  );
+  const line = el(
+    "div",
+    { class: "target-row" },
+    el("span", { class: "letter", "aria-hidden": "true" }, letter),
+    el("div", { class: "completing grow" }, field),
+    el("div", { class: "completing" }, wrapper),
+    about,
+    copyButton(`target ${letter}`, () => field.value),
+    remove,
+  );
+  const commit = () => put(index, field.value.trim());
+  complete(field, { suggest: suggestIn(field), take: (item) => insert(field, item), submit: commit });
+  field.addEventListener("change", commit);
+  complete(wrapper, {
+    suggest: suggestFunctions,
+    take: (item) => apply(index, field, wrapper, item.row),
+    eager: true,
+    delay: 20,
+  });
+  return line;
+}
+
+function put(index, target) {
+  const targets = [...state.targets];
+  if (target === "") targets.splice(index, 1);
+  else targets[index] = target;
+  state.set({ targets: targets.filter((one) => one !== undefined) });
+}
+
+function drop(index) {
+  state.set({ targets: state.targets.filter((_, at) => at !== index) });
+}
+
+/** Wraps a target; a function that needs none becomes a query of its own. */
+function apply(index, field, wrapper, row) {
+  wrapper.value = "";
+  const target = field.value.trim();
+  if (makesSeries(row)) return state.add(wrap(row, ""));
+  if (target === "") return;
+  put(index, wrap(row, target));
+  field.focus();
+  const end = field.value.length - 1;
+  field.setSelectionRange(end, end);
+}
+
+const describe = (row) => ({
+  label: row.function,
+  detail: row.group,
+  hint: firstSentence(row.description),
+  kind: "function",
+  row,
+});
+
+function firstSentence(text) {
+  const line = (text ?? "")
+    .trim()
+    .split(/\n\s*\n/)[0]
+    .replace(/\s+/g, " ");
+  return line.length > 160 ? `${line.slice(0, 157)}…` : line;
+}
+
+/** Functions whose name begins with the word come before those that have it somewhere. */
+async function matching(word) {
+  const lower = word.toLowerCase();
+  const rows = Object.values(await functions());
+  const place = (row) => row.name.toLowerCase().indexOf(lower);
+  const found = rows.filter((row) => place(row) >= 0);
+  found.sort((a, b) => Math.sign(place(a)) - Math.sign(place(b)) || (a.name < b.name ? -1 : 1));
+  return found;
+}
+
+async function suggestFunctions(text) {
+  const word = text.trim();
+  return (await matching(word)).slice(0, MOST).map((row) => ({ ...describe(row), mark: [word] }));
+}
+
+function suggestIn(field) {
+  return async (text, caret, signal) => {
+    const place = at(text, caret);
+    const replace = (label, insert, more) => ({
+      label,
+      insert,
+      from: place.from,
+      to: caret,
+      mark: [place.word],
+      ...more,
+    });
+    if (place.kind === "tag") return suggestTags(place, replace, signal);
+    if (place.kind === "text") return [];
+    const found = [];
+    if (place.kind === "name" && place.word) {
+      const rows = (await matching(place.word)).filter((row) => row.name !== place.word).slice(0, 12);
+      found.push(
+        ...rows.map((row) => replace(row.function, `${row.name}(`, { ...describe(row), mark: [place.word] })),
+      );
+    }
+    found.push(...(await suggestNames(place.word, replace, signal)));
+    return document.activeElement === field ? found : [];
+  };
+}
+
+async function suggestNames(word, replace, signal) {
+  const dot = word.lastIndexOf(".");
+  const parent = word.slice(0, Math.max(dot, 0));
+  const begin = word.slice(dot + 1).toLowerCase();
+  // Below a wildcard there is not one directory to list.
+  if (/[*?[\]{}]/.test(word) || word === "") return [];
+  const listing = await children(parent, { limit: 1000 }, signal);
+  const path = (node) => (parent ? `${parent}.${node.name}` : node.name);
+  return listing.nodes
+    .filter((node) => node.name.toLowerCase().startsWith(begin))
+    .slice(0, MOST)
+    .map((node) =>
+      replace(path(node), node.directory && !node.metric ? `${path(node)}.` : path(node), {
+        kind: node.metric ? "metric" : "directory",
+        detail: node.directory && node.below !== null ? `${count(node.below)} metrics` : "",
+      }),
+    );
+}
+
+/** Inside `seriesByTag('…')`: names of tags, then their values. */
+async function suggestTags({ word, from }, replace, signal) {
+  const equals = /^([^=!]+)(!?=~?)(.*)$/.exec(word);
+  if (!equals) {
+    return (await tagNames(word, signal)).map((tag) =>
+      replace(tag, `${tag}=`, { kind: "tag", detail: "tag" }),
+    );
+  }
+  const [, tag, operator, value] = equals;
+  const begin = from + tag.length + operator.length;
+  return (await tagValues(tag, value, signal)).map((text) => ({
+    ...replace(text, text, { kind: "tag", detail: tag }),
+    from: begin,
+    mark: [value],
+  }));
+}
+
+function insert(field, item) {
+  field.setRangeText(item.insert, item.from, item.to, "end");
+  field.focus();
+  // There is more to type behind these.
+  if (/[.(=]$/.test(item.insert)) field.dispatchEvent(new Event("input"));
+}

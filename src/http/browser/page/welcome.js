@@ -1,0 +1,70 @@
+// A server without metrics: how to send the first point. It goes away by itself when one arrives.
+
+import { byId, copyButton, el } from "./dom.js";
+
+export function showWelcome({ metrics, carbon }) {
+  const place = byId("welcome");
+  const fresh = metrics === 0;
+  document.body.classList.toggle("fresh", fresh);
+  if (place.hidden === !fresh) return;
+  place.hidden = !fresh;
+  if (fresh) place.replaceChildren(...content(carbon));
+}
+
+function content(carbon) {
+  if (!carbon) {
+    return [
+      el("h1", {}, "No metrics yet"),
+      el(
+        "p",
+        {},
+        "This server listens on no carbon port. Set ",
+        el("code", {}, "listen.carbon"),
+        " and start it again.",
+      ),
+    ];
+  }
+  const [host, port] = reachable(carbon);
+  return [
+    el("h1", {}, "No metrics yet"),
+    el("p", {}, "Send the first point. This page shows it as soon as it is here."),
+    snippet("From a shell", `echo "hello.world 42 $(date +%s)" > /dev/tcp/${host}/${port}`),
+    snippet("With netcat", `echo "hello.world 42 $(date +%s)" | nc -q 1 ${host} ${port}`),
+    snippet(
+      "With Python",
+      [
+        "import socket, time",
+        `with socket.create_connection(("${host}", ${port})) as s:`,
+        '    s.sendall(b"hello.world 42 %d\\n" % time.time())',
+      ].join("\n"),
+    ),
+    el(
+      "p",
+      { class: "muted" },
+      `carbon-relay, collectd, statsd and telegraf send to ${host}:${port}, too: a line is `,
+      el("code", {}, "name value time"),
+      ", and a name has dots between its parts.",
+    ),
+  ];
+}
+
+function snippet(title, code) {
+  return el(
+    "figure",
+    { class: "snippet" },
+    el(
+      "figcaption",
+      {},
+      title,
+      copyButton(title, () => code),
+    ),
+    el("pre", {}, el("code", {}, code)),
+  );
+}
+
+/** A server that listens on all addresses is reached under the name the page came from. */
+function reachable(carbon) {
+  const colon = carbon.lastIndexOf(":");
+  const host = carbon.slice(0, colon).replace(/^\[|\]$/g, "");
+  return [host === "0.0.0.0" || host === "::" ? location.hostname : host, carbon.slice(colon + 1)];
+}

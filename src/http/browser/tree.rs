@@ -1,0 +1,31 @@
+//! `/internal/browser/tree`: what is in a directory, with counts.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::response::Response;
+
+use super::{Place, Wanted, limit_of};
+use crate::http::Api;
+use crate::http::call::Call;
+use crate::http::error::Failure;
+use crate::http::find::{listed, to_json};
+
+const DEFAULT_NODES: i64 = 500;
+
+/// `GET /internal/browser/tree?path=a.b&after=c&limit=500`; with `tagged=1` the path is a name before tags.
+pub(in crate::http) async fn handle(State(api): State<Arc<Api>>, call: Call) -> Result<Response, Failure> {
+    let text = |name| call.params.get(name).unwrap_or_default().to_owned();
+    let (path, after) = (text("path"), text("after"));
+    let limit = limit_of(&call.params, DEFAULT_NODES)?;
+    let tagged = call.params.switch("tagged")?;
+    listed(&api, &call, move |backend, cancel| {
+        let place = match tagged {
+            false => Place::Directory(&path),
+            true if path.is_empty() => Place::TaggedNames,
+            true => Place::TaggedWith(&path),
+        };
+        Ok(to_json(&backend.browse().list(place, Wanted { after: &after, limit }, cancel)?))
+    })
+    .await
+}

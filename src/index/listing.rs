@@ -1,0 +1,219 @@
+//! A directory as a person looks into it: a page of its entries in order, each with the number of metrics below it.
+
+use std::collections::{BTreeMap, BinaryHeap};
+
+use parking_lot::RwLockReadGuard;
+
+use super::{CHECK_EVERY, FindError, SharedIndex};
+use crate::model::Cancel;
+
+/// An entry of a directory, or a name that was searched for. Sorted by name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Entry {
+    /// The component, or the whole name.
+    pub name: String,
+    /// Is there a metric of this name?
+    pub metric: bool,
+    /// Metrics below it, at any depth.
+    pub below: u64,
+}
+
+/// Some entries of a directory.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Page {
+    /// In the order of their bytes.
+    pub entries: Vec<Entry>,
+    /// Entries of the whole directory.
+    pub total: usize,
+}
+
+/// The part of a directory that is wanted: so many entries behind one.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted<'a> {
+    /// The last entry of the page before; empty for the first page.
+    pub after: &'a str,
+    /// Most entries.
+    pub limit: usize,
+}
+
+impl SharedIndex {
+    /// A page of a directory of the tree; the empty path is its top. A directory that is not there has no entries.
+    pub fn children(&self, path: &str, wanted: Wanted<'_>, cancel: &Cancel) -> Result<Page, FindError> {
+        let mut sieve = Sieve::new(wanted);
+        let mut index = self.read();
+        let Some(dir) = index.tree().find_dir(path) else { return Ok(Page::default()) };
+        let mut from = 0;
+        loop {
+            cancel.check().map_err(|cancelled| FindError::cancelled(path, cancelled))?;
+            let tree = index.tree();
+            let rest = tree.dir(dir).children().get(from..).unwrap_or_default();
+            for &child in rest.iter().take(CHECK_EVERY) {
+                let node = tree.node(child);
+                let below = node.dir.map_or(0, |dir| u64::from(tree.dir(dir).live()));
+                if node.metric.is_some() || below > 0 {
+                    sieve.offer(tree.text(child.component), node.metric.is_some(), below);
+                }
+            }
+            if rest.len() <= CHECK_EVERY {
+                return Ok(sieve.finish());
+            }
+            from += CHECK_EVERY;
+            // Positions do not move, so the scan goes on where it was.
+            RwLockReadGuard::bump(&mut index);
+        }
+    }
+
+    /// A page of the names that tagged metrics have before their tags, with the number of metrics of each.
+    pub fn tagged_names(&self, wanted: Wanted<'_>, cancel: &Cancel) -> Result<Page, FindError> {
+        let mut names: BTreeMap<String, u64> = BTreeMap::new();
+        self.each_tagged(cancel, |full| {
+            let name = bare_name(full);
+            match names.get_mut(name) {
+                Some(count) => *count += 1,
+                None => _ = names.insert(name.to_owned(), 1),
+            }
+        })?;
+        let mut sieve = Sieve::new(wanted);
+        names.iter().for_each(|(name, &count)| sieve.offer(name, false, count));
+        Ok(sieve.finish())
+    }
+
+    /// A page of the full names of the tagged metrics that have this name before their tags.
+    pub fn tagged_with_name(
+        &self,
+        name: &str,
+        wanted: Wanted<'_>,
+        cancel: &Cancel,
+    ) -> Result<Page, FindError> {
+        let mut sieve = Sieve::new(wanted);
+        self.each_tagged(cancel, |full| {
+            if bare_name(full) == name {
+                sieve.offer(full, true, 0);
+            }
+        })?;
+        Ok(sieve.finish())
+    }
+
+    /// Visits the names of all tagged metrics. A writer who waits gets in between.
+    pub(super) fn each_tagged(&self, cancel: &Cancel, mut visit: impl FnMut(&str)) -> Result<(), FindError> {
+        let mut next = Some(0);
+        let mut index = self.read();
+        while let Some(from) = next.take() {
+            cancel.check().map_err(|cancelled| FindError::cancelled("tagged metrics", cancelled))?;
+            for (id, name) in index.tagged_from(from, CHECK_EVERY) {
+                next = id.0.checked_add(1);
+                visit(name);
+            }
+            RwLockReadGuard::bump(&mut index);
+        }
+        Ok(())
+    }
+}
+
+/// What stands before the tags.
+fn bare_name(name: &str) -> &str {
+    name.split(';').next().unwrap_or(name)
+}
+
+/// Keeps the entries that belong on a page out of any number of them, in whatever order they come.
+struct Sieve<'a> {
+    wanted: Wanted<'a>,
+    kept: BinaryHeap<Entry>,
+    total: usize,
+}
+
+impl<'a> Sieve<'a> {
+    fn new(wanted: Wanted<'a>) -> Self {
+        Self { wanted, kept: BinaryHeap::new(), total: 0 }
+    }
+
+    fn offer(&mut self, name: &str, metric: bool, below: u64) {
+        self.total += 1;
+        let full = self.kept.len() >= self.wanted.limit;
+        let behind = full && self.kept.peek().is_none_or(|last| name > last.name.as_str());
+        if name <= self.wanted.after && !self.wanted.after.is_empty() || behind {
+            return;
+        }
+        self.kept.push(Entry { name: name.to_owned(), metric, below });
+        if full {
+            self.kept.pop();
+        }
+    }
+
+    fn finish(self) -> Page {
+        Page { entries: self.kept.into_sorted_vec(), total: self.total }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::index::Index;
+    use crate::model::MetricId;
+
+    fn index(names: &[&str]) -> SharedIndex {
+        let mut index = Index::new();
+        for (id, name) in (0..).zip(names) {
+            index.insert(MetricId(id), name).unwrap();
+        }
+        SharedIndex::new(index)
+    }
+
+    fn all() -> Wanted<'static> {
+        Wanted { after: "", limit: 100 }
+    }
+
+    fn show(page: &Page) -> Vec<String> {
+        let mark = |entry: &Entry| if entry.metric { "+" } else { "" };
+        page.entries.iter().map(|e| format!("{}{} {}", e.name, mark(e), e.below)).collect()
+    }
+
+    #[test]
+    fn entries_are_sorted_and_counted() {
+        let index = index(&["b.x", "a.c.d", "a.c.e", "a.c", "top", "disk;host=a"]);
+        let list = |path: &str| show(&index.children(path, all(), &Cancel::never()).unwrap());
+        assert_eq!(list(""), ["a 3", "b 1", "top+ 0"]);
+        assert_eq!(list("a"), ["c+ 2"]);
+        assert_eq!(list("a.c"), ["d+ 0", "e+ 0"]);
+        assert_eq!(list("a.c.d"), Vec::<String>::new());
+        assert_eq!(list("nothing.here"), Vec::<String>::new());
+        index.write().remove(MetricId(0));
+        assert_eq!(list(""), ["a 3", "top+ 0"]);
+    }
+
+    #[test]
+    fn pages_follow_each_other_through_a_directory_longer_than_a_look_at_the_clock() {
+        let names: Vec<String> = (0..3 * CHECK_EVERY).rev().map(|i| format!("d.n{i:05}")).collect();
+        let index = index(&names.iter().map(String::as_str).collect::<Vec<_>>());
+        let (mut seen, mut after) = (Vec::new(), String::new());
+        loop {
+            let wanted = Wanted { after: &after, limit: 700 };
+            let page = index.children("d", wanted, &Cancel::never()).unwrap();
+            assert_eq!(page.total, names.len());
+            let Some(last) = page.entries.last() else { break };
+            after.clone_from(&last.name);
+            seen.extend(page.entries.into_iter().map(|entry| format!("d.{}", entry.name)));
+        }
+        let sorted: Vec<String> = names.into_iter().rev().collect();
+        assert_eq!(seen, sorted);
+    }
+
+    #[test]
+    fn tagged_metrics_are_grouped_by_the_name_before_their_tags() {
+        let index = index(&["disk;host=b", "disk;host=a", "cpu;host=a", "disk.used;host=a", "plain"]);
+        let names = index.tagged_names(all(), &Cancel::never()).unwrap();
+        assert_eq!(show(&names), ["cpu 1", "disk 2", "disk.used 1"]);
+        let of = |name: &str| show(&index.tagged_with_name(name, all(), &Cancel::never()).unwrap());
+        assert_eq!(of("disk"), ["disk;host=a+ 0", "disk;host=b+ 0"]);
+        assert_eq!(of("plain"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_client_that_left_stops_the_scan() {
+        let index = index(&["a.b", "disk;host=b"]);
+        let cancel = Cancel::never();
+        cancel.cancel();
+        assert_eq!(index.children("a", all(), &cancel), Err(FindError::Abandoned));
+        assert_eq!(index.tagged_names(all(), &cancel), Err(FindError::Abandoned));
+    }
+}

@@ -1,0 +1,186 @@
+//! What the metric browser asks of the engine.
+
+use super::engine::{Engine, now};
+use crate::config::StoreKind;
+use crate::http::browser::{
+    Branch, Browse, Health, LastPoint, Listing, Place, Portrait, RuleName, StageShape, Wanted,
+};
+use crate::http::{Backend, FindFailure, Node};
+use crate::index::{Entry, Page};
+use crate::model::{Cancel, MetricId, Policy, Reject, Span, name};
+use crate::rollup::PointsError;
+
+/// Words are looked for in all names; tables of a cluster know components only.
+const UNKNOWN_WORDS: &str = "searching by words needs all names in memory: write a glob such as servers.*.load, or set \
+                             store.cassandra.index = \"memory\"";
+
+/// Spans are kept by the hour; a point of the last one is looked for in this much before its end.
+const LAST_POINT_WITHIN_SECS: i64 = 2 * 3600;
+
+/// With a cluster nobody knows when the last point was: it is looked for in one day.
+const LAST_POINT_IN_CLUSTER_SECS: i64 = 86_400;
+
+impl Browse for Engine {
+    fn list(&self, place: Place<'_>, wanted: Wanted<'_>, cancel: &Cancel) -> Result<Listing, FindFailure> {
+        if self.asks_cluster() {
+            return self.list_by_find(place, wanted, cancel);
+        }
+        let page = match place {
+            Place::Directory(path) => self.index.children(path, wanted, cancel),
+            Place::TaggedNames => self.index.tagged_names(wanted, cancel),
+            Place::TaggedWith(name) => self.index.tagged_with_name(name, wanted, cancel),
+        };
+        let Page { entries, total } = page.map_err(super::backend::failure)?;
+        Ok(Listing { nodes: entries.into_iter().map(branch).collect(), total, complete: true })
+    }
+
+    fn search(&self, text: &str, limit: usize, cancel: &Cancel) -> Result<Listing, FindFailure> {
+        if text.contains(['*', '?', '[', '{']) {
+            return self.collect(text, Wanted { after: "", limit }, cancel, str::to_owned);
+        }
+        if self.asks_cluster() {
+            return Err(FindFailure::Invalid(UNKNOWN_WORDS.to_owned()));
+        }
+        let hits = self.index.search_words(text, limit, cancel).map_err(super::backend::failure)?;
+        let nodes = hits.entries.into_iter().map(branch).collect();
+        Ok(Listing { nodes, total: hits.total, complete: hits.complete })
+    }
+
+    fn portrait(&self, name: &str, cancel: &Cancel) -> Result<Option<Portrait>, FindFailure> {
+        let Some(id) = self.index.read().lookup(name.as_bytes()) else { return Ok(None) };
+        let Some((policy, span)) = self.points.state(id) else { return Ok(None) };
+        let Some(policy) = self.points.policies().get(policy) else { return Ok(None) };
+        let failed = |error: PointsError| match error {
+            PointsError::Cancelled(cancelled) if cancelled.deadline => FindFailure::Deadline,
+            PointsError::Cancelled(_) => FindFailure::Abandoned,
+            other => FindFailure::Store(other.to_string()),
+        };
+        let last = self.last_point(id, span, cancel).map_err(failed)?;
+        let bytes = self.chunk_bytes(&[id]).map_err(failed)?;
+        let known = span != Span::EMPTY;
+        Ok(Some(Portrait {
+            first: known.then_some(span.first),
+            last: last.map(|(time, value)| LastPoint { time, value }),
+            bytes,
+            ..self.ruled(name, &policy)
+        }))
+    }
+
+    fn health(&self) -> Health {
+        let (metrics, tagged) = {
+            let index = self.index.read();
+            (index.len() as u64, index.tagged_len() as u64)
+        };
+        let counters = &self.telemetry;
+        let rejected = Reject::ALL.iter().map(|&reason| (reason.label(), counters.rejected(reason)));
+        Health {
+            version: env!("CARGO_PKG_VERSION"),
+            trouble: self.ready().err(),
+            store: match self.config.store.kind {
+                StoreKind::Embedded => "embedded",
+                StoreKind::Cassandra => "cassandra",
+            },
+            carbon: self.carbon.get().map(ToString::to_string),
+            metrics,
+            tagged,
+            points_received: counters.points_received.get(),
+            points_stored: counters.points_stored.get(),
+            points_rejected: rejected.filter(|(_, count)| *count > 0).collect(),
+            points_in_memory: self.points.held() as u64,
+            points_waiting: self.store.delivery().map(|delivery| delivery.waiting_points()),
+            block_bytes: self.stored_bytes(),
+            connections: counters.connections.get(),
+            uptime: self.opened.elapsed().as_secs(),
+        }
+    }
+}
+
+impl Engine {
+    /// The time and value of a metric's last point.
+    pub fn last_point(
+        &self,
+        id: MetricId,
+        span: Span,
+        cancel: &Cancel,
+    ) -> Result<Option<(u32, f64)>, PointsError> {
+        let now = i64::from(now());
+        let (from, until) = match self.store.roster() {
+            None => (i64::from(span.last) - LAST_POINT_WITHIN_SECS, i64::from(span.last)),
+            Some(_) => (now - LAST_POINT_IN_CLUSTER_SECS, now),
+        };
+        let read = self.points.fetch(&[id], from, until, now, cancel)?;
+        let Some(series) = read.into_iter().flatten().next() else { return Ok(None) };
+        let at = series.values.iter().rposition(|value| !value.is_nan());
+        Ok(at.and_then(|at| Some((series.range.time(at), *series.values.get(at)?))))
+    }
+
+    /// Are names looked up in the cluster and not here?
+    fn asks_cluster(&self) -> bool {
+        self.store.roster().is_some_and(|roster| roster.must_ask())
+    }
+
+    /// A directory of a cluster whose names are not in memory: without counts.
+    fn list_by_find(
+        &self,
+        place: Place<'_>,
+        wanted: Wanted<'_>,
+        cancel: &Cancel,
+    ) -> Result<Listing, FindFailure> {
+        let Place::Directory(path) = place else {
+            return Ok(Listing { complete: true, ..Listing::default() });
+        };
+        let glob = if path.is_empty() { "*".to_owned() } else { format!("{path}.*") };
+        let last = |path: &str| path.rsplit('.').next().unwrap_or(path).to_owned();
+        self.collect(&glob, wanted, cancel, last)
+    }
+
+    /// The nodes that match a glob, which come sorted.
+    fn collect(
+        &self,
+        glob: &str,
+        wanted: Wanted<'_>,
+        cancel: &Cancel,
+        name: impl Fn(&str) -> String,
+    ) -> Result<Listing, FindFailure> {
+        let mut listing = Listing { complete: true, ..Listing::default() };
+        let found = self.find(glob, None, cancel, &mut |node: Node<'_>| {
+            listing.total += 1;
+            let name = name(node.path);
+            if listing.nodes.len() < wanted.limit && (wanted.after.is_empty() || *name > *wanted.after) {
+                let (metric, directory) = (node.leaf, node.directory);
+                listing.nodes.push(Branch { name, metric, directory, below: None });
+            }
+        });
+        match found {
+            Err(FindFailure::Deadline) => listing.complete = false,
+            found => found?,
+        }
+        Ok(listing)
+    }
+
+    /// The part of a portrait that follows from the rules.
+    fn ruled(&self, name: &str, policy: &Policy) -> Portrait {
+        let ruled = self.rules.policy_for(name);
+        let as_ruled = ruled.policy == *policy;
+        let rule = |name: &str, origin: &str| RuleName { name: name.to_owned(), origin: origin.to_owned() };
+        let shape = |stage: &crate::model::Stage| StageShape { step: stage.step_secs, points: stage.points };
+        Portrait {
+            name: name.to_owned(),
+            uuid: name::biggraphite_id(name).to_string(),
+            stages: policy.retention.stages().iter().map(shape).collect(),
+            aggregation: policy.aggregator.name(),
+            x_files_factor: policy.x_files_factor,
+            retention_rule: ruled.retention_rule.map(|found| rule(&found.name, &found.origin)),
+            aggregation_rule: ruled.aggregation_rule.map(|found| rule(&found.name, &found.origin)),
+            as_ruled,
+            first: None,
+            last: None,
+            bytes: 0,
+        }
+    }
+}
+
+fn branch(entry: Entry) -> Branch {
+    let Entry { name, metric, below } = entry;
+    Branch { name, metric, directory: below > 0, below: Some(below) }
+}

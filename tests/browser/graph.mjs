@@ -1,0 +1,205 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { drawn, line, open, shown } from "./chromium.mjs";
+
+const LOAD = "#target=servers.web1.cpu.load";
+const renders = (page) =>
+  page.requests.map((request) => new URL(request)).filter((request) => request.pathname === "/render");
+const last = (page) => renders(page).at(-1).searchParams;
+const clipboard = (page) => page.evaluate(() => navigator.clipboard.readText());
+
+test("what is selected is drawn, with its numbers below", async () => {
+  const page = await open(LOAD);
+  await drawn(page);
+  const row = page.locator("#legend tbody tr");
+  assert.equal(await row.count(), 1);
+  assert.match(await row.locator("td.max").textContent(), /^\d+(\.\d+)?$/);
+  assert.equal(last(page).get("from"), "-1h");
+  assert.deepEqual(page.mistakes, []);
+});
+
+test("the pointer reads values off, and a line can be hidden", async () => {
+  const page = await open("#target=servers.web*.cpu.load");
+  await drawn(page);
+  const box = await page.locator("#plot .u-over").boundingBox();
+  await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
+  await page.locator("#plot .tip time").waitFor();
+  assert.equal(await page.locator("#legend td.here").count(), 3);
+  const first = page.locator("#legend .series").first();
+  await first.click();
+  assert.equal(await first.getAttribute("aria-pressed"), "false");
+});
+
+test("ranges are chosen, written, zoomed into and left again", async () => {
+  const page = await open(LOAD);
+  await drawn(page);
+  await page.getByRole("button", { name: "24h" }).click();
+  assert.equal(shown(page).get("from"), "-1d");
+  await page.waitForFunction(() => document.querySelector("#legend tbody tr"));
+  await page.getByLabel("From", { exact: true }).fill("-3h");
+  const answered = page.waitForResponse((answer) => answer.url().includes("from=-3h"));
+  await page.getByLabel("From", { exact: true }).press("Enter");
+  assert.equal(shown(page).get("from"), "-3h");
+  await answered;
+  await page.locator("#plot:not([aria-busy])").waitFor();
+  const box = await page.locator("#plot .u-over").boundingBox();
+  await page.mouse.move(box.x + box.width * 0.5, box.y + 50);
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width * 0.75, box.y + 60, { steps: 4 });
+  await page.mouse.up();
+  const from = Number(shown(page).get("from"));
+  const until = Number(shown(page).get("until"));
+  assert.ok(Math.abs(until - from - 2700) < 200, `${from} to ${until}`);
+  await page.goBack();
+  assert.equal(shown(page).get("from"), "-3h");
+  assert.equal(await page.getByLabel("From", { exact: true }).inputValue(), "-3h");
+  await page.getByRole("button", { name: "Zoom out" }).click();
+  assert.ok(Number(shown(page).get("from")) < Date.now() / 1000 - 3 * 3600);
+});
+
+test("a bad time is explained in the server's words", async () => {
+  const page = await open(`${LOAD}&from=the-day-after`);
+  await page.locator("#note.wrong", { hasText: "the-day-after" }).waitFor();
+});
+
+test("it draws again by itself, and not when that is off", async () => {
+  const page = await open(`${LOAD}&refresh=1`);
+  await drawn(page);
+  const before = renders(page).length;
+  await page.waitForRequest((request) => new URL(request.url()).pathname === "/render");
+  assert.ok(renders(page).length > before);
+  await page.getByLabel("Draw again", { exact: true }).selectOption("0");
+  assert.equal(shown(page).get("refresh"), "0");
+});
+
+test("functions are completed by name and wrap the query", async () => {
+  const page = await open(LOAD);
+  await page.keyboard.press("f");
+  await page.keyboard.type("movingav");
+  const option = page.locator(".completions [role=option]:visible").first();
+  await option.filter({ hasText: "movingAverage(" }).waitFor();
+  await page.keyboard.press("Enter");
+  assert.match(shown(page).get("target"), /^movingAverage\(servers\.web1\.cpu\.load, .+\)$/);
+  await page.locator("#legend .series", { hasText: "movingAverage" }).waitFor();
+});
+
+test("functions and names are completed inside of a query", async () => {
+  const page = await open();
+  await page.keyboard.press("e");
+  await page.keyboard.type("sumS");
+  await page.locator(".completions [role=option]:visible", { hasText: "sumSeries(" }).first().waitFor();
+  await page.keyboard.press("Tab");
+  assert.equal(await page.getByLabel("Query A", { exact: true }).inputValue(), "sumSeries(");
+  await page.keyboard.type("serv");
+  await page.locator(".completions [role=option]:visible", { hasText: "25 metrics" }).waitFor();
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("Enter");
+  assert.equal(await page.getByLabel("Query A", { exact: true }).inputValue(), "sumSeries(servers.");
+  await page.keyboard.type("web*.cpu.load)");
+  await page.keyboard.press("Enter");
+  assert.equal(shown(page).get("target"), "sumSeries(servers.web*.cpu.load)");
+  await page.locator("#legend .series", { hasText: "sumSeries" }).waitFor();
+});
+
+test("tags and their values are completed, where the server knows them", async () => {
+  const page = await open();
+  // The answers of Graphite's tags API, so that this holds whether the server has it or not.
+  await page.route("**/tags/autoComplete/tags*", (route) => route.fulfill({ json: ["handler", "region"] }));
+  await page.route("**/tags/autoComplete/values*", (route) => route.fulfill({ json: ["checkout", "login"] }));
+  await page.keyboard.press("e");
+  await page.keyboard.type("seriesByTag('han");
+  await page.locator(".completions [role=option]:visible", { hasText: "handler" }).waitFor();
+  await page.keyboard.press("Tab");
+  await page.locator(".completions [role=option]:visible", { hasText: "login" }).waitFor();
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("Enter");
+  await page.keyboard.type("')");
+  await page.keyboard.press("Enter");
+  assert.equal(shown(page).get("target"), "seriesByTag('handler=login')");
+  await page.locator("#legend .series", { hasText: "handler=login" }).waitFor();
+});
+
+test("a server without the tags API leaves the query as it is written", async () => {
+  const page = await open();
+  await page.route("**/tags/**", (route) => route.fulfill({ status: 404, body: "there is nothing here" }));
+  await page.keyboard.press("e");
+  const answered = page.waitForResponse("**/tags/autoComplete/tags*");
+  await page.keyboard.type("seriesByTag('han");
+  await answered;
+  await page.keyboard.type("dler=login')");
+  await page.keyboard.press("Enter");
+  await page.locator("#legend .series", { hasText: "handler=login" }).waitFor();
+  assert.deepEqual(page.mistakes, []);
+});
+
+test("queries are added, changed and removed", async () => {
+  const page = await open(LOAD);
+  await page.getByRole("button", { name: "+ Query" }).click();
+  await page.keyboard.type("servers.db1.cpu.load");
+  await page.keyboard.press("Enter");
+  assert.deepEqual(shown(page).getAll("target"), ["servers.web1.cpu.load", "servers.db1.cpu.load"]);
+  await page.waitForFunction(() => document.querySelectorAll("#legend tbody tr").length === 2);
+  await page.getByRole("button", { name: "Remove query A" }).click();
+  assert.deepEqual(shown(page).getAll("target"), ["servers.db1.cpu.load"]);
+  assert.equal(await page.getByLabel("Query A", { exact: true }).inputValue(), "servers.db1.cpu.load");
+});
+
+test("a query that is wrong is explained and can be put right", async () => {
+  const page = await open("#target=noSuchFunction(a)");
+  await page.locator("#note.wrong", { hasText: "noSuchFunction" }).waitFor();
+  await page.getByLabel("Query A", { exact: true }).fill("servers.db1.cpu.load");
+  await page.keyboard.press("Enter");
+  await drawn(page);
+  assert.equal(await page.locator("#note").textContent(), "");
+});
+
+test("addresses and targets are copied", async () => {
+  const page = await open(`${LOAD}&from=-6h`);
+  await page.getByRole("button", { name: "Copy Render URL" }).click();
+  await page.locator("#toast.shown").waitFor();
+  const copied = new URL(await clipboard(page));
+  assert.equal(copied.origin, new URL(page.url()).origin);
+  const answer = await (await fetch(copied)).json();
+  assert.equal(answer[0].target, "servers.web1.cpu.load");
+  await page.getByRole("button", { name: "Copy Grafana target" }).click();
+  await page.waitForFunction(() => document.getElementById("toast").textContent.startsWith("Grafana"));
+  assert.equal(await clipboard(page), "servers.web1.cpu.load");
+  await page.getByRole("button", { name: "Copy Picture" }).click();
+  await page.waitForFunction(() => document.getElementById("toast").textContent.startsWith("Picture"));
+  const picture = await fetch(await clipboard(page));
+  assert.equal(picture.headers.get("content-type"), "image/png");
+});
+
+test("a metric's retention, rule, points and bytes are told", async () => {
+  const page = await open(LOAD);
+  const card = page.locator("#metric");
+  await card.getByText("servers.web1.cpu.load").waitFor();
+  assert.deepEqual(await card.locator(".stages strong").allTextContents(), [
+    "every 10 seconds",
+    "every minute",
+    "every 10 minutes",
+  ]);
+  const facts = await card.locator("dd").allTextContents();
+  assert.match(facts[0], /^servers storage-schemas\.conf:1|^servers .*storage-schemas\.conf/);
+  assert.match(facts[1], /^average, xFilesFactor 0\.5$/);
+  assert.match(facts[4], /^\d+(\.\d+)? at .* ago$/);
+  // Another one by the line's own button.
+  await line(page, "app").click();
+  await page.getByRole("button", { name: "Remove query A" }).click();
+  assert.equal(await card.isVisible(), false);
+});
+
+test("health is told in the bar and in numbers", async () => {
+  const page = await open();
+  const pill = page.locator("#health");
+  await page.locator("#health[data-state=well]").waitFor();
+  assert.match(await pill.textContent(), /\d+ metrics/);
+  await pill.click();
+  await page.getByRole("heading", { name: "All is well" }).waitFor();
+  assert.match(await page.locator("#health-panel").textContent(), /Kindembedded/);
+  await page.route("**/internal/browser/health", (route) => route.abort());
+  await page.reload();
+  await page.locator("#health[data-state=gone]").waitFor();
+});

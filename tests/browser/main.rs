@@ -1,0 +1,131 @@
+//! The metric browser in a real Chromium, on the real binary.
+//!
+//! Each test starts a server, fills it, and lets one of the scripts in this folder drive the page by Playwright. `scripts/peers
+//! browser` installs Playwright's core; the browser is the distribution's. `UPDATE_SCREENSHOTS=1` writes the pictures in `docs/img`.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where and stop")]
+
+#[path = "../server/harness.rs"]
+mod harness;
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use harness::{Server, Setup, find_program, now, skip};
+
+/// A rule for some names, as an operator would have one.
+const SCHEMAS: &str = "[servers]\npattern = ^servers\\.\nretentions = 10s:6h,1m:7d,10m:1y\n";
+
+/// Names that would set `hurt`, were they taken for HTML or for JavaScript anywhere.
+const HOSTILE: &[&str] = &[
+    "evil.<img/src=x/onerror=hurt=1>",
+    "evil.\"><script>hurt=1</script>",
+    "evil.'onmouseover='hurt=1",
+    "evil.${hurt=1}",
+    "evil;tag=<svg/onload=hurt=1>",
+];
+
+#[test]
+fn tree_and_search() {
+    drive("tree_and_search", "tree.mjs", filled);
+}
+
+#[test]
+fn graph_and_queries() {
+    drive("graph_and_queries", "graph.mjs", filled);
+}
+
+#[test]
+fn names_never_run_and_nobody_else_is_asked() {
+    drive("names_never_run_and_nobody_else_is_asked", "safety.mjs", hostile);
+}
+
+#[test]
+fn it_looks_right_in_both_themes_and_on_a_phone() {
+    drive("it_looks_right_in_both_themes_and_on_a_phone", "looks.mjs", filled);
+}
+
+#[test]
+fn a_fresh_server_says_how_to_begin() {
+    drive("a_fresh_server_says_how_to_begin", "fresh.mjs", Server::start);
+}
+
+/// Runs a script against a server; fails with what it said.
+fn drive(test: &str, script: &str, start: fn() -> Server) {
+    let (node, chromium, playwright) = match tools() {
+        Ok(tools) => tools,
+        Err(missing) => return skip(test, &missing),
+    };
+    let server = start();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut command = Command::new(node);
+    command.args(["--test-reporter=spec", "--test-timeout=120000", "--test"]);
+    command.arg(root.join("tests/browser").join(script));
+    command.env("TEST_URL", format!("http://{}/", server.http));
+    command.env("TEST_CARBON_PORT", server.carbon.port().to_string());
+    command.env("TEST_CHROMIUM", chromium).env("TEST_PLAYWRIGHT", playwright);
+    command.env("TEST_PICTURES", root.join("docs/img"));
+    let output = command.output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    assert!(output.status.success(), "{}\n{}", text(&output.stdout), text(&output.stderr));
+}
+
+/// Node, Chromium and Playwright, or what is missing.
+fn tools() -> Result<(PathBuf, PathBuf, PathBuf), String> {
+    let node = find_program("node").ok_or("node is not installed")?;
+    let chromium = ["chromium", "chromium-browser", "google-chrome"].into_iter().find_map(find_program);
+    let chromium = chromium.ok_or("Chromium is not installed")?;
+    let playwright = std::env::var_os("TEST_PLAYWRIGHT").map(PathBuf::from);
+    let playwright = playwright.filter(|path| path.is_dir());
+    Ok((node, chromium, playwright.ok_or("TEST_PLAYWRIGHT does not name what scripts/peers browser prints")?))
+}
+
+/// A small fleet: a day of values every ten minutes, and every ten seconds in the last hour.
+fn filled() -> Server {
+    let setup = Setup::new();
+    let schemas = setup.directory().join("storage-schemas.conf");
+    std::fs::write(&schemas, SCHEMAS).unwrap();
+    let server = setup.set("retention.schemas", &schemas.display().to_string()).start();
+    let now = now();
+    let times: Vec<u64> =
+        (now - 86_400..now - 3600).step_by(600).chain((now - 3600..=now).step_by(10)).collect();
+    let mut lines = String::new();
+    for (series, name) in names().iter().enumerate() {
+        for &time in &times {
+            let _ = writeln!(lines, "{name} {:.3} {time}", value(series as f64, time as f64));
+        }
+    }
+    server.store(&lines);
+    server
+}
+
+fn names() -> Vec<String> {
+    let mut names = Vec::new();
+    for host in ["db1", "db2", "web1", "web2", "web10"] {
+        for leaf in ["cpu.load", "cpu.user", "disk.sda.used", "memory.used", "network.eth0.rx"] {
+            names.push(format!("servers.{host}.{leaf}"));
+        }
+    }
+    for path in ["checkout", "search", "login"] {
+        names.push(format!("app.requests.{path}"));
+        names.push(format!("app.requests.{path}.p99"));
+        names.push(format!("requests;handler={path};region=eu"));
+    }
+    names
+}
+
+/// A day's wave with a smaller one on it, different for each series.
+fn value(series: f64, time: f64) -> f64 {
+    let day = (time / 86_400.0 * std::f64::consts::TAU + series).sin();
+    let minutes = (time / 700.0 + series * 2.0).sin() + 0.4 * (time / 97.0 + series).sin();
+    50.0 + 6.0 * series + 14.0 * day + 4.0 * minutes
+}
+
+fn hostile() -> Server {
+    let server = Server::start();
+    let time = now() - 60;
+    let lines: String = HOSTILE.iter().map(|name| format!("{name} 1 {time}\n")).collect();
+    server.store(&format!("{lines}good.one 1 {time}\n"));
+    server
+}
