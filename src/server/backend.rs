@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::engine::Engine;
-use crate::http::{Backend, FindFailure, NameStream, Node};
+use crate::http::{Backend, EventFailure, FindFailure, NameStream, Node};
 use crate::index::{FindError, FindLimits, Found, NameWalk};
 use crate::model::glob::Glob;
-use crate::model::{Cancel, Cancelled, MetricId, Span};
+use crate::model::{Cancel, Cancelled, Event, EventFilter, EventId, MetricId, Span};
 use crate::render::source::Source;
 use crate::store::cassandra::names::LookupError;
 
@@ -60,6 +60,18 @@ impl Backend for Engine {
         let index = std::sync::Arc::clone(&self.index);
         let mut walk = NameWalk::new();
         Box::new(move |limit| walk.next_chunk(&index.read(), limit))
+    }
+
+    fn add_event(&self, event: &Event) -> Result<EventId, EventFailure> {
+        self.record_event(event)
+    }
+
+    fn event(&self, id: EventId) -> Result<Option<Event>, EventFailure> {
+        self.find_event(id)
+    }
+
+    fn events(&self, filter: &EventFilter, cancel: &Cancel) -> Result<Vec<(EventId, Event)>, EventFailure> {
+        self.find_events(filter, cancel)
     }
 
     fn flush(&self, settle: bool) -> Result<(), String> {

@@ -6,6 +6,7 @@ mod cluster;
 mod copy;
 mod delivery;
 mod engine;
+mod events;
 mod roster;
 mod run;
 mod setbacks;

@@ -2,6 +2,7 @@
 //!
 //! Expected bodies marked as captured are graphite-web 1.1.10's own answers for the same metrics.
 
+mod events;
 mod fake;
 mod find;
 mod listing;
