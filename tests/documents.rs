@@ -11,7 +11,7 @@ const HEAD: &str = "\
 
 <!-- Generated from src/render/functions/registry.rs and tests/golden by `UPDATE_DOCS=1 cargo test --test documents`. -->
 
-Every function of graphite-web but `events`, with the same parameters. `name?` may be left out, `name = value` is what it is then, and
+Every function of graphite-web, with the same parameters. `name?` may be left out, `name = value` is what it is then, and
 `name…` may be given as often as you like. Each can be written as `f(series, 2)` or as `series|f(2)`, and parameters can be
 given by name. A running server tells the same at `/functions`.
 ";

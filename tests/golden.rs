@@ -20,11 +20,12 @@ use plumbago::render::functions::registry;
 use plumbago::render::time::parse_time;
 
 /// The files whose cases call functions.
-const FUNCTION_FILES: [&str; 26] = [
+const FUNCTION_FILES: [&str; 27] = [
     "alias.test",
     "arithmetic.test",
     "callback.test",
     "combine.test",
+    "events.test",
     "filter.test",
     "forecast.test",
     "gaps.test",
@@ -144,7 +145,7 @@ macro_rules! golden {
 }
 
 golden!(
-    alias arithmetic callback combine filter find forecast gaps graph group interval language legend lists nested output percentile points query ratio rows select special synthetic tagged time transform wildcards window
+    alias arithmetic callback combine events filter find forecast gaps graph group interval language legend lists nested output percentile points query ratio rows select special synthetic tagged time transform wildcards window
 );
 
 #[test]

@@ -187,6 +187,7 @@ fn resolve_ingest(raw: raw::Ingest) -> Ingest {
         max_metrics: raw.max_metrics.0,
         max_future: raw.max_future.0,
         keep_infinite: raw.keep_infinite.0,
+        max_event_bytes: to_usize(raw.max_event_bytes.0),
         drain_timeout: raw.drain_timeout.0,
     }
 }
@@ -199,6 +200,7 @@ fn resolve_query(raw: raw::Query) -> Query {
         search_timeout: raw.search_timeout.0,
         max_series: to_usize(raw.max_series.0),
         max_points: to_usize(raw.max_points.0),
+        max_events: to_usize(raw.max_events.0),
         render_timeout: raw.render_timeout.0,
         max_concurrent: to_usize(raw.max_concurrent.0),
     }

@@ -115,6 +115,7 @@ sections! {
         max_metrics: AnyNumber = "0", "Metrics in total; 0 means no limit.";
         max_future: Time<0> = r#""1d""#, "Points further ahead of the clock than this are refused.";
         keep_infinite: Switch = "true", "Store `inf` and `-inf` values instead of dropping them.";
+        max_event_bytes: Size<64> = r#""64KiB""#, "Longest event that is taken at `/events/`: its texts together.";
         drain_timeout: Time<0> = r#""5s""#, "How long connections may go on sending after a stop was asked for.";
     }
 
@@ -125,6 +126,7 @@ sections! {
         search_timeout: Time<1> = r#""1s""#, "How long the metric browser searches by words before it shows what it has found.";
         max_series: Positive = "50_000", "Most series one render may fetch.";
         max_points: Positive = "50_000_000", "Most points one render may fetch, over all series.";
+        max_events: Positive = "10_000", "Most events in one answer of `/events/get_data`, and most that one `events()` may count.";
         render_timeout: Time<1> = r#""1m""#, "Longest time one render may take.";
         max_concurrent: Positive = "64", "Renders and finds running at once; more wait.";
     }

@@ -140,6 +140,8 @@ pub struct Ingest {
     pub max_future: Duration,
     /// Store `inf` and `-inf` values instead of dropping them.
     pub keep_infinite: bool,
+    /// Longest event in bytes.
+    pub max_event_bytes: usize,
     /// How long connections may go on sending after a stop was asked for.
     pub drain_timeout: Duration,
 }
@@ -159,6 +161,8 @@ pub struct Query {
     pub max_series: usize,
     /// Most points one render may fetch, over all series.
     pub max_points: usize,
+    /// Most events in one answer.
+    pub max_events: usize,
     /// Longest time one render may take.
     pub render_timeout: Duration,
     /// Renders and finds running at once; more wait.
@@ -198,6 +202,7 @@ impl Default for Ingest {
             max_metrics: 0,
             max_future: Duration::from_secs(86_400),
             keep_infinite: true,
+            max_event_bytes: 64 * 1024,
             drain_timeout: Duration::from_secs(5),
         }
     }
@@ -212,6 +217,7 @@ impl Default for Query {
             search_timeout: Duration::from_secs(1),
             max_series: 50_000,
             max_points: 50_000_000,
+            max_events: 10_000,
             render_timeout: Duration::from_secs(60),
             max_concurrent: 64,
         }

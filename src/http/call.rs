@@ -38,12 +38,7 @@ impl<S: Sync> FromRequest<S> for Call {
         let (head, body) = request.into_parts();
         let mut params = Params::default();
         params.extend(head.uri.query().unwrap_or_default().as_bytes());
-        let body = match body.is_end_stream() {
-            true => Vec::new(),
-            false => timeout(BODY_TIMEOUT, read_body(&head.headers, body))
-                .await
-                .map_err(|_| Failure::SlowBody)??,
-        };
+        let body = read_body(&head.headers, body).await?;
         let accept = head.headers.get(header::ACCEPT);
         let ascii = accept.is_none_or(|accept| accept == "application/json");
         if carbonapi::is_spoken(accept, &params) {
@@ -56,7 +51,27 @@ impl<S: Sync> FromRequest<S> for Call {
     }
 }
 
-async fn read_body(headers: &HeaderMap, mut body: Body) -> Result<Vec<u8>, Failure> {
+/// The body of a request as it came, whatever its type says: scripts post JSON as a form.
+#[derive(Debug)]
+pub(super) struct Posted(pub(super) Vec<u8>);
+
+impl<S: Sync> FromRequest<S> for Posted {
+    type Rejection = Failure;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Failure> {
+        let (head, body) = request.into_parts();
+        Ok(Self(read_body(&head.headers, body).await?))
+    }
+}
+
+async fn read_body(headers: &HeaderMap, body: Body) -> Result<Vec<u8>, Failure> {
+    if body.is_end_stream() {
+        return Ok(Vec::new());
+    }
+    timeout(BODY_TIMEOUT, collect(headers, body)).await.map_err(|_| Failure::SlowBody)?
+}
+
+async fn collect(headers: &HeaderMap, mut body: Body) -> Result<Vec<u8>, Failure> {
     let length = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
     if length.is_some_and(|length: u64| length > MAX_BODY_BYTES as u64) {
         return Err(Failure::TooLarge(MAX_BODY_BYTES));

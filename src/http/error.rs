@@ -1,9 +1,10 @@
 //! Failures and their status codes: the only place that knows which is which.
 
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
-use super::{FindFailure, reply};
+use super::find::to_json;
+use super::{EventFailure, FindFailure, reply};
 use crate::render::error::RenderError;
 use crate::telemetry::Counter;
 
@@ -18,7 +19,13 @@ pub(super) enum Failure {
     Refused(String),
     /// There is no such thing.
     #[error("{0}")]
-    Missing(String),
+    NotFound(String),
+    /// Not by this method.
+    #[error("{0} is not possible here")]
+    Method(Method),
+    /// What was sent is longer than a limit allows.
+    #[error("{0}")]
+    TooLong(String),
     /// The body is a form of another kind.
     #[error(
         "a body of type `{0}` is not read here; send the parameters as application/x-www-form-urlencoded or in the query string"
@@ -51,6 +58,9 @@ pub(super) enum Failure {
     /// The store failed.
     #[error("reading the store failed: {0}")]
     Store(String),
+    /// The store of events failed; the text says it all.
+    #[error("{0}")]
+    Events(String),
     /// The store is out of reach for now.
     #[error("the store is out of reach for now; nothing is wrong with the query: {0}")]
     Away(String),
@@ -70,26 +80,8 @@ impl Failure {
         }
     }
 
-    fn status(&self) -> StatusCode {
-        match self {
-            Failure::Invalid(_) | Failure::Refused(_) | Failure::BrokenBody(_) => StatusCode::BAD_REQUEST,
-            Failure::Missing(_) => StatusCode::NOT_FOUND,
-            Failure::MediaType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            Failure::SlowBody => StatusCode::REQUEST_TIMEOUT,
-            Failure::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
-            Failure::Limit(_) => StatusCode::UNPROCESSABLE_ENTITY,
-            Failure::Deadline(_) => StatusCode::GATEWAY_TIMEOUT,
-            Failure::Abandoned | Failure::Busy | Failure::NotReady(_) | Failure::Away(_) => {
-                StatusCode::SERVICE_UNAVAILABLE
-            }
-            Failure::Store(_) | Failure::Flush(_) | Failure::Internal => StatusCode::INTERNAL_SERVER_ERROR,
-        }
-    }
-}
-
-impl IntoResponse for Failure {
-    fn into_response(self) -> Response {
-        let mut response = reply::text(self.status(), format!("{self}\n"));
+    /// What goes with every failure, however it is told.
+    fn finish(self, mut response: Response) -> Response {
         if matches!(self, Failure::Busy) {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
         }
@@ -97,6 +89,50 @@ impl IntoResponse for Failure {
             tracing::warn!(error = %self, "request failed");
         }
         response
+    }
+
+    fn status(&self) -> StatusCode {
+        match self {
+            Failure::Invalid(_) | Failure::Refused(_) | Failure::BrokenBody(_) => StatusCode::BAD_REQUEST,
+            Failure::NotFound(_) => StatusCode::NOT_FOUND,
+            Failure::Method(_) => StatusCode::METHOD_NOT_ALLOWED,
+            Failure::MediaType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Failure::SlowBody => StatusCode::REQUEST_TIMEOUT,
+            Failure::TooLarge(_) | Failure::TooLong(_) => StatusCode::PAYLOAD_TOO_LARGE,
+            Failure::Limit(_) => StatusCode::UNPROCESSABLE_ENTITY,
+            Failure::Deadline(_) => StatusCode::GATEWAY_TIMEOUT,
+            Failure::Abandoned | Failure::Busy | Failure::NotReady(_) | Failure::Away(_) => {
+                StatusCode::SERVICE_UNAVAILABLE
+            }
+            Failure::Store(_) | Failure::Events(_) | Failure::Flush(_) | Failure::Internal => {
+                StatusCode::INTERNAL_SERVER_ERROR
+            }
+        }
+    }
+}
+
+impl IntoResponse for Failure {
+    fn into_response(self) -> Response {
+        let response = reply::text(self.status(), format!("{self}\n"));
+        self.finish(response)
+    }
+}
+
+/// A failure told as JSON, as graphite-web does wherever it answers with a document of its own: `{"error": "…"}`.
+#[derive(Debug)]
+pub(super) struct JsonFailure(pub(super) Failure);
+
+impl<T: Into<Failure>> From<T> for JsonFailure {
+    fn from(failure: T) -> Self {
+        Self(failure.into())
+    }
+}
+
+impl IntoResponse for JsonFailure {
+    fn into_response(self) -> Response {
+        let json = to_json(&serde_json::json!({ "error": self.0.to_string() }));
+        let response = reply::body(self.0.status(), "application/json", json);
+        self.0.finish(response)
     }
 }
 
@@ -109,6 +145,20 @@ impl From<FindFailure> for Failure {
             FindFailure::Abandoned => Failure::Abandoned,
             FindFailure::Store(text) => Failure::Store(text),
             FindFailure::Away(text) => Failure::Away(text),
+        }
+    }
+}
+
+impl From<EventFailure> for Failure {
+    fn from(failure: EventFailure) -> Self {
+        let text = failure.to_string();
+        match failure {
+            EventFailure::TooLong(_) => Failure::TooLong(text),
+            EventFailure::Limit(_) => Failure::Limit(text),
+            EventFailure::Deadline => Failure::Deadline("query.find_timeout"),
+            EventFailure::Abandoned => Failure::Abandoned,
+            EventFailure::Store(_) => Failure::Events(text),
+            EventFailure::Away(_) => Failure::NotReady(text),
         }
     }
 }

@@ -22,6 +22,8 @@ const ENDPOINTS: &str = "\
 /metrics/index.json    all metric names
 /info                  retentions, for carbonapi
 /functions             the render functions
+/events/               POST: an event as JSON with what, tags, when, data
+/events/get_data       from, until, tags, set=union|intersection
 /version               the Graphite version whose API this is
 /health/live           200 while the process runs
 /health/ready          200 when queries and writes work

@@ -9,6 +9,7 @@ mod call;
 mod carbonapi;
 mod clock;
 mod error;
+mod events;
 mod expand;
 mod find;
 mod functions;
@@ -32,7 +33,7 @@ use std::sync::Arc;
 use jiff::tz::TimeZone;
 
 use crate::config;
-use crate::model::{Cancel, Policy};
+use crate::model::{Cancel, Event, EventFilter, EventId, Policy};
 use crate::render::source::Source;
 use crate::telemetry::Telemetry;
 use workers::Workers;
@@ -62,6 +63,15 @@ pub trait Backend: Send + Sync + 'static {
     fn policies(&self, names: &[&str]) -> Vec<Option<Arc<Policy>>> {
         vec![None; names.len()]
     }
+
+    /// Records an event. It is durable when this returns.
+    fn add_event(&self, event: &Event) -> Result<EventId, EventFailure>;
+
+    /// An event by its id.
+    fn event(&self, id: EventId) -> Result<Option<Event>, EventFailure>;
+
+    /// The events that `filter` takes, in the order of time.
+    fn events(&self, filter: &EventFilter, cancel: &Cancel) -> Result<Vec<(EventId, Event)>, EventFailure>;
 
     /// Returns when every point received before the call is durable and readable; with `settle` it is also in merged
     /// blocks, as it would be after a quiet while.
@@ -117,6 +127,30 @@ pub enum FindFailure {
     Store(String),
     /// The store is out of reach for now.
     #[error("the store is out of reach: {0}")]
+    Away(String),
+}
+
+/// Why an event was not recorded, or events were not found.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum EventFailure {
+    /// The event is too long. The text names the limit and the key that sets it.
+    #[error("{0}")]
+    TooLong(String),
+    /// Too many events. The text names the limit and the key that sets it.
+    #[error("{0}")]
+    Limit(String),
+    /// The deadline passed.
+    #[error("finding events took longer than the deadline")]
+    Deadline,
+    /// The client went away.
+    #[error("the client went away")]
+    Abandoned,
+    /// The store failed.
+    #[error("the store of events failed: {0}")]
+    Store(String),
+    /// The store is out of reach for now.
+    #[error("the store of events is out of reach: {0}")]
     Away(String),
 }
 

@@ -7,7 +7,7 @@ use axum::handler::Handler;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{MethodRouter, get, post};
 
-use super::{Api, browser, carbonapi, expand, find, functions, index, info, render, trace};
+use super::{Api, browser, carbonapi, events, expand, find, functions, index, info, render, trace};
 
 type Routes = Router<Arc<Api>>;
 
@@ -26,6 +26,9 @@ pub(super) fn router(api: Arc<Api>) -> Router {
     let routes = both(routes, "/metrics/index.json", either(index::handle));
     let routes = both(routes, "/info", either(carbonapi::info));
     let routes = both(routes, "/_internal/capabilities", either(carbonapi::capabilities));
+    let routes = both(routes, "/events", get(events::list).post(events::add).fallback(events::other_method));
+    let routes = both(routes, "/events/get_data", either(events::list).fallback(events::other_method));
+    let routes = both(routes, "/events/{id}", get(events::one).fallback(events::other_method));
     let routes = both(routes, "/functions", either(functions::all));
     let routes = both(routes, "/functions/{name}", either(functions::one));
     let routes = both(routes, "/version", get(info::version));

@@ -2,6 +2,7 @@
 
 mod aggregator;
 mod cancel;
+mod event;
 pub mod glob;
 mod metric;
 pub mod name;
@@ -16,6 +17,7 @@ mod window;
 
 pub use aggregator::{Aggregator, Partial, UnknownAggregator};
 pub use cancel::{Cancel, Cancelled};
+pub use event::{Event, EventFilter, EventId, TagFilter};
 pub use metric::{MetricId, MetricRecord, Span};
 pub use point::{Batch, Point};
 pub use policy::{Policy, PolicyId};

@@ -16,7 +16,7 @@ use super::series::Series;
 use super::source::{FetchRequest, Source};
 use super::value::Value;
 use super::{grammar, template};
-use crate::model::Cancel;
+use crate::model::{Cancel, EventFilter};
 
 /// What a client asks for, apart from the targets.
 #[derive(Clone, Debug)]
@@ -194,6 +194,11 @@ impl<'a> Context<'a> {
         let mut series = fetched.get(&request).cloned().unwrap_or_default();
         series.iter_mut().for_each(|s| s.x_files_factor = self.x_files_factor());
         Ok(series)
+    }
+
+    /// The seconds of events.
+    pub(super) fn event_times(&self, filter: &EventFilter) -> Result<Vec<u32>, RenderError> {
+        Ok(self.session.source.event_times(filter, self.session.cancel)?)
     }
 
     /// The value of an expression in this window; what it needs is fetched in one batch.

@@ -6,7 +6,7 @@ use super::context::TimeRange;
 use super::error::RenderError;
 use super::expr::Tagged;
 use super::tag_query::TagQuery;
-use crate::model::Cancel;
+use crate::model::{Cancel, EventFilter};
 
 /// One path expression to fetch over one window.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -84,4 +84,10 @@ pub trait Source: Send + Sync {
     /// For each request the matching series, sorted by name. A pattern that matches nothing, or whose metrics cannot
     /// have data in the window, gives an empty list. The calls of one batch may run in parallel.
     fn fetch(&self, requests: &[FetchRequest], cancel: &Cancel) -> Result<Vec<Vec<Fetched>>, SourceError>;
+
+    /// The seconds of the events that `filter` takes, ascending; a second is told once for each of its events. A source
+    /// need not have any.
+    fn event_times(&self, _filter: &EventFilter, _cancel: &Cancel) -> Result<Vec<u32>, SourceError> {
+        Ok(Vec::new())
+    }
 }

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use super::engine::Engine;
 use crate::http::browser::Browse;
-use crate::http::{Backend, FindFailure, NameStream, Node};
+use crate::http::{Backend, EventFailure, FindFailure, NameStream, Node};
 use crate::index::{FindError, FindLimits, Found, NameWalk};
 use crate::model::glob::Glob;
-use crate::model::{Cancel, Cancelled, MetricId, Policy, Span};
+use crate::model::{Cancel, Cancelled, Event, EventFilter, EventId, MetricId, Policy, Span};
 use crate::render::source::Source;
 use crate::store::cassandra::names::LookupError;
 
@@ -73,6 +73,18 @@ impl Backend for Engine {
         self.index.read().lookup_many(names.iter().copied(), &mut ids);
         let policy = |id: Option<MetricId>| self.points.policies().get(self.points.state(id?)?.0);
         ids.into_iter().map(policy).collect()
+    }
+
+    fn add_event(&self, event: &Event) -> Result<EventId, EventFailure> {
+        self.record_event(event)
+    }
+
+    fn event(&self, id: EventId) -> Result<Option<Event>, EventFailure> {
+        self.find_event(id)
+    }
+
+    fn events(&self, filter: &EventFilter, cancel: &Cancel) -> Result<Vec<(EventId, Event)>, EventFailure> {
+        self.find_events(filter, cancel)
     }
 
     fn flush(&self, settle: bool) -> Result<(), String> {

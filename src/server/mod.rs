@@ -7,6 +7,7 @@ mod cluster;
 mod copy;
 mod delivery;
 mod engine;
+mod events;
 mod own_metrics;
 mod roster;
 mod run;

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use super::engine::Engine;
+use crate::http::EventFailure;
 use crate::index::{FindError, FindLimits};
 use crate::model::glob::Glob;
-use crate::model::{Cancel, Cancelled, MetricId};
+use crate::model::{Cancel, Cancelled, EventFilter, MetricId};
 use crate::render::source::{FetchRequest, Fetched, Source, SourceError};
 use crate::rollup::{PointsError, Series};
 use crate::store::StoreError;
@@ -15,6 +16,11 @@ impl Source for Engine {
     fn fetch(&self, requests: &[FetchRequest], cancel: &Cancel) -> Result<Vec<Vec<Fetched>>, SourceError> {
         let mut budget = Budget { series: 0, points: 0 };
         requests.iter().map(|request| self.fetch_one(request, &mut budget, cancel)).collect()
+    }
+
+    fn event_times(&self, filter: &EventFilter, cancel: &Cancel) -> Result<Vec<u32>, SourceError> {
+        let events = self.find_events(filter, cancel).map_err(events_failed)?;
+        Ok(events.into_iter().map(|(_, event)| event.when).collect())
     }
 }
 
@@ -110,6 +116,17 @@ fn find_failed(error: FindError) -> SourceError {
         FindError::Deadline { .. } => SourceError::Deadline,
         FindError::Abandoned => SourceError::Abandoned,
         other => SourceError::Invalid(other.to_string()),
+    }
+}
+
+fn events_failed(failure: EventFailure) -> SourceError {
+    let text = failure.to_string();
+    match failure {
+        EventFailure::Limit(_) | EventFailure::TooLong(_) => SourceError::Limit(text),
+        EventFailure::Deadline => SourceError::Deadline,
+        EventFailure::Abandoned => SourceError::Abandoned,
+        EventFailure::Store(_) => SourceError::Store(text),
+        EventFailure::Away(_) => SourceError::Away(text),
     }
 }
 

@@ -8,10 +8,10 @@ use super::delivery::Delivery;
 use super::roster::Roster;
 use crate::config::{Config, StoreKind};
 use crate::model::MetricId;
-use crate::store::cassandra::Cluster;
+use crate::store::cassandra::{Cluster, Events};
 use crate::store::clustered::Clustered;
 use crate::store::embedded::Embedded;
-use crate::store::{MetricStore, PointStore, StoreError};
+use crate::store::{EventStore, MetricStore, PointStore, StoreError};
 use crate::telemetry::Telemetry;
 
 /// An open store.
@@ -20,6 +20,8 @@ pub(super) struct Storage {
     pub(super) points: Arc<dyn PointStore>,
     /// The names.
     pub(super) metrics: Arc<dyn MetricStore>,
+    /// The events.
+    pub(super) events: Arc<dyn EventStore>,
     /// Where the log is.
     pub(super) log_dir: PathBuf,
     place: Place,
@@ -42,6 +44,7 @@ impl Storage {
                 Self {
                     points: Arc::clone(&store.points),
                     metrics: Arc::clone(&store.metrics),
+                    events: Arc::clone(&store.events),
                     log_dir: store.log_dir.clone(),
                     place: Place::Here(Box::new(store)),
                 }
@@ -52,6 +55,7 @@ impl Storage {
                 Self {
                     points: Arc::clone(&store.points),
                     metrics: Arc::clone(&store.metrics),
+                    events: Arc::new(Events::new(Arc::clone(&cluster))),
                     log_dir: store.local.log_dir.clone(),
                     place: Place::There(Box::new((
                         Delivery::new(

@@ -1,7 +1,7 @@
 //! Step 6: the storage seam.
 //!
-//! Two small traits, each with batches in and batches out: [`MetricStore`] keeps names and policies, [`PointStore`] keeps
-//! the slots of stages. Above the seam live the log, the points in memory and the rollups ([`crate::rollup`]), so every
+//! Small traits, with batches in and batches out: [`MetricStore`] keeps names and policies, [`PointStore`] keeps the slots
+//! of stages, [`EventStore`] keeps events. Above the seam live the log, the points in memory and the rollups ([`crate::rollup`]), so every
 //! store gets them: a store only has to keep what a *cut* hands it and give it back.
 //!
 //! The traits are blocking: callers run on threads of their own, one call is one batch, and a store that talks to a
@@ -20,15 +20,19 @@
 //! 6. Expiring drops only slots older than the bound, and may keep some of them longer.
 //! 7. Creating a metric again changes nothing; deleting removes its slots and its name.
 //! 8. A damaged file loses what it held and says so; it never yields a wrong value, and never stops the rest from being read.
+//! 9. An event is durable when [`EventStore::add`] returns, and seen by all who share the store; no two events have the
+//!    same id, and they come in the order of time.
 
 pub mod cassandra;
 pub mod clustered;
 pub mod embedded;
 
+use std::ops::{ControlFlow, RangeInclusive};
 use std::path::PathBuf;
 
 use crate::model::{
-    Aggregator, MetricId, MetricRecord, Partial, Policy, PolicyId, SlotRange, Span, Stage, Window,
+    Aggregator, Event, EventId, MetricId, MetricRecord, Partial, Policy, PolicyId, SlotRange, Span, Stage,
+    Window,
 };
 
 /// Why a store could not do as told.
@@ -62,6 +66,12 @@ pub enum StoreError {
     /// The catalogue database failed.
     #[error("the catalogue failed: {0}")]
     Catalogue(String),
+    /// There are too many events at one moment.
+    #[error("there is no room for another event at {when}: a second can have {limit}", limit = EventId::PER_SECOND)]
+    SecondFull {
+        /// The second.
+        when: u32,
+    },
     /// The cluster did not do as told.
     #[error(transparent)]
     Cluster(#[from] cassandra::ClusterError),
@@ -223,4 +233,19 @@ pub trait MetricStore: Send + Sync {
 
     /// Forgets metrics.
     fn delete(&self, metrics: &[MetricId]) -> Result<(), StoreError>;
+}
+
+/// Looks at an event, and says whether it wants to see more.
+pub type EventVisitor<'a> = dyn FnMut(EventId, Event) -> ControlFlow<()> + 'a;
+
+/// Keeps events.
+pub trait EventStore: Send + Sync {
+    /// Records an event and gives the id it has from now on.
+    fn add(&self, event: &Event) -> Result<EventId, StoreError>;
+
+    /// An event by its id.
+    fn get(&self, id: EventId) -> Result<Option<Event>, StoreError>;
+
+    /// Visits the events of some seconds, both edges included, in the order of their ids.
+    fn scan(&self, seconds: RangeInclusive<u32>, visit: &mut EventVisitor<'_>) -> Result<(), StoreError>;
 }

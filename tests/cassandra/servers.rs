@@ -317,3 +317,20 @@ fn what_vanished_from_the_tables_is_forgotten() {
     assert_eq!(memory.points(&format!("{top}.goes"), old - 10, old), []);
     until("the loss", || sasi.points(&format!("{top}.goes"), old - 10, old).is_empty());
 }
+
+#[test]
+fn an_event_is_everybodys_when_it_is_answered() {
+    let Some(settings) = &*SCHEMA else { return };
+    let (one, two) = (setup(settings, "memory").start(), setup(settings, "memory").start());
+    let (tag, t) = (fresh("deploy"), now() - 100);
+    for (server, what) in [(&one, "first"), (&two, "second")] {
+        let answer = server.post_json("/events/", &json!({"what": what, "tags": [tag], "when": t}));
+        assert_eq!(answer.status, 200, "{}", answer.body);
+    }
+    let list = one.json(&format!("/events/get_data?tags={tag}&from={t}"));
+    assert_eq!(two.json(&format!("/events/get_data?tags={tag}&from={t}")), list);
+    assert_eq!(list.as_array().unwrap().len(), 2);
+    assert_eq!(two.points(&format!("events(\"{tag}\")"), t - 5, t + 5), [(2.0, t)]);
+    let id = &list[0]["id"];
+    assert_eq!(two.json(&format!("/events/{id}"))["what"], list[0]["what"]);
+}

@@ -1,16 +1,17 @@
 //! The store in front of a cluster under the contract: as cuts and rollups see it, and as queries do, with everything
 //! delivered and read back from a real node.
 
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
 
-use plumbago::model::{Aggregator, MetricId, Retention, Stage};
+use plumbago::model::{Aggregator, Event, EventId, MetricId, Retention, Stage};
 use plumbago::store::cassandra::schema::{Indexes, Replication, Schema, apply};
-use plumbago::store::cassandra::{Cluster, Sender, Settings};
+use plumbago::store::cassandra::{Cluster, Events, Sender, Settings};
 use plumbago::store::clustered::{Clustered, Shipper};
-use plumbago::store::{Column, Cut, MetricStore, PointStore, Position, Snapshot, StoreError};
+use plumbago::store::{Column, Cut, EventStore, MetricStore, PointStore, Position, Snapshot, StoreError};
 
-use crate::{Subject, metrics, node, points};
+use crate::{Subject, events, metrics, node, points};
 
 /// Keyspaces with the tables that the claims use.
 static SCHEMA: LazyLock<Option<Settings>> = LazyLock::new(|| {
@@ -31,6 +32,7 @@ struct InFront {
 
 struct Open {
     store: Arc<Clustered>,
+    events: Events,
     /// As cuts and rollups see it.
     local: Delivered,
     /// As queries see it.
@@ -60,6 +62,10 @@ impl Subject for InFront {
         &*self.open().store.metrics
     }
 
+    fn events(&self) -> &dyn EventStore {
+        &self.open().events
+    }
+
     fn reopen(&mut self) {
         self.open = None;
         let dir: PathBuf = self.dir.path().to_owned();
@@ -78,7 +84,7 @@ impl Subject for InFront {
             }
         };
         let (local, shared) = (delivered(false), delivered(true));
-        self.open = Some(Open { store, local, shared });
+        self.open = Some(Open { store, events: Events::new(cluster), local, shared });
     }
 }
 
@@ -92,6 +98,10 @@ impl Subject for Queried {
 
     fn metrics(&self) -> &dyn MetricStore {
         self.0.metrics()
+    }
+
+    fn events(&self) -> &dyn EventStore {
+        self.0.events()
     }
 
     fn reopen(&mut self) {
@@ -182,6 +192,44 @@ claims! { metrics:
     deleted_metrics_are_gone,
     spans_only_grow,
     earlier_policies_are_remembered,
+}
+
+claims! { events:
+    an_event_is_found_by_id_and_time_and_survives,
+    events_of_one_second_have_ids_of_their_own,
+    an_event_can_happen_twice,
+    events_come_in_the_order_of_time_edges_included,
+    events_of_many_years_are_one_list,
+    a_scan_ends_when_its_visitor_has_enough,
+    what_never_happened_is_not_found,
+}
+
+/// Both servers of a cluster see what either takes, and never give out the same id, not even in the same second.
+#[test]
+fn servers_share_events_and_their_ids_never_meet() {
+    let (Some(one), Some(two)) = (InFront::new(), InFront::new()) else { return };
+    let when = 4_100_000_000 + uuid::Uuid::new_v4().as_u128() as u32 % 100_000_000;
+    let add = |subject: &InFront, name: &str| -> Vec<EventId> {
+        let event = |n| Event { when, what: format!("{name} {n}"), tags: Vec::new(), data: String::new() };
+        (0..50).map(|n| subject.events().add(&event(n)).unwrap()).collect()
+    };
+    let (mut ids, theirs) = std::thread::scope(|scope| {
+        let other = scope.spawn(|| add(&two, "two"));
+        (add(&one, "one"), other.join().unwrap())
+    });
+    ids.extend(theirs);
+    ids.sort_unstable();
+    for subject in [&one, &two] {
+        let mut found = Vec::new();
+        let mut visit = |id, _| {
+            found.push(id);
+            ControlFlow::Continue(())
+        };
+        subject.events().scan(when..=when, &mut visit).unwrap();
+        assert_eq!(found, ids);
+    }
+    ids.dedup();
+    assert_eq!(ids.len(), 100);
 }
 
 /// Queries see what others write meanwhile, so a snapshot is not promised to stay. What the cluster has expires there, and

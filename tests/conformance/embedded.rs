@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use plumbago::model::{Aggregator, MetricId, SlotRange};
 use plumbago::store::embedded::{Embedded, inspect};
-use plumbago::store::{Column, MetricStore, PointStore, Position, StoreError};
+use plumbago::store::{Column, EventStore, MetricStore, PointStore, Position, StoreError};
 
-use crate::{Subject, metrics, points};
+use crate::{Subject, events, metrics, points};
 
 struct OnDisk {
     dir: tempfile::TempDir,
@@ -28,6 +28,10 @@ impl Subject for OnDisk {
 
     fn metrics(&self) -> &dyn MetricStore {
         &*self.store.as_ref().unwrap().metrics
+    }
+
+    fn events(&self) -> &dyn EventStore {
+        &*self.store.as_ref().unwrap().events
     }
 
     fn reopen(&mut self) {
@@ -60,6 +64,16 @@ claims! { metrics:
     deleted_metrics_are_gone,
     spans_only_grow,
     earlier_policies_are_remembered,
+}
+
+claims! { events:
+    an_event_is_found_by_id_and_time_and_survives,
+    events_of_one_second_have_ids_of_their_own,
+    an_event_can_happen_twice,
+    events_come_in_the_order_of_time_edges_included,
+    events_of_many_years_are_one_list,
+    a_scan_ends_when_its_visitor_has_enough,
+    what_never_happened_is_not_found,
 }
 
 #[test]

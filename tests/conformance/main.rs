@@ -4,6 +4,7 @@
 
 mod clustered;
 mod embedded;
+mod events;
 mod metrics;
 #[path = "../cassandra/node.rs"]
 mod node;
@@ -11,12 +12,13 @@ mod points;
 #[path = "../server/skip.rs"]
 mod skip;
 
-use plumbago::store::{MetricStore, PointStore};
+use plumbago::store::{EventStore, MetricStore, PointStore};
 
 /// A store under test. Opening it again must show what was committed.
 pub(crate) trait Subject {
     fn points(&self) -> &dyn PointStore;
     fn metrics(&self) -> &dyn MetricStore;
+    fn events(&self) -> &dyn EventStore;
     /// Closes the store as a crash would, and opens it again.
     fn reopen(&mut self);
 }

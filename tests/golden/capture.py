@@ -22,14 +22,16 @@ WIDTH = 118
 # --- the data set ----------------------------------------------------------------------------------------------------
 
 def read_data(path):
-    """name -> (first stamp, step, values)."""
-    series, step, first, name = {}, None, None, None
+    """name -> (first stamp, step, values), and the events as they are posted."""
+    series, events, step, first, name = {}, [], None, None, None
     with open(path) as lines:
         for line in lines:
             line = line.rstrip("\n")
             if not line or line.startswith("#"):
                 continue
-            if line.startswith("load "):
+            if line.startswith("event "):
+                events.append(line[len("event "):])
+            elif line.startswith("load "):
                 _, step, _, first = line.split()
                 step, first = int(step.rstrip("s")), int(first)
             elif line.startswith("    "):
@@ -38,7 +40,7 @@ def read_data(path):
             else:
                 name = line.strip()
                 series[name] = (first, step, [])
-    return series
+    return series, events
 
 
 def read_values(token):
@@ -48,7 +50,7 @@ def read_values(token):
 
 # --- graphite-web with that data -------------------------------------------------------------------------------------
 
-def start_graphite(folder, data):
+def start_graphite(folder, data, events):
     """Configures Django, makes the data base, and returns a test client."""
     settings = type(sys)("golden_settings")
     settings.SECRET_KEY = "golden"
@@ -83,6 +85,9 @@ def start_graphite(folder, data):
     for name in data:
         if ";" in name:
             client.post("/tags/tagSeries", {"path": name})
+    for event in events:
+        answer = client.post("/events/", event, content_type="application/json")
+        assert answer.status_code == 200, event
     return client
 
 
@@ -205,7 +210,8 @@ def ask_time(defaults, question):
 
 
 def ask_get(client, question):
-    answer = client.get(question)
+    # What listings answer to a client that says nothing; only events by their ids look at it.
+    answer = client.get(question, HTTP_ACCEPT="application/json")
     if answer.status_code != 200:
         return ["status %d" % answer.status_code]
     body = answer.content.decode("utf-8")
@@ -262,10 +268,10 @@ def main(arguments):
     check = "--check" in arguments
     names = [a for a in arguments if a != "--check"]
     files = [os.path.abspath(n) for n in names] or sorted(glob.glob(os.path.join(HERE, "*.test")))
-    data = read_data(os.path.join(HERE, "data.test"))
+    data, events = read_data(os.path.join(HERE, "data.test"))
     stale = []
     with tempfile.TemporaryDirectory() as folder:
-        client = start_graphite(folder, data)
+        client = start_graphite(folder, data, events)
         for path in files:
             if os.path.basename(path) == "data.test":
                 continue

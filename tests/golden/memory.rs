@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use plumbago::http::browser::Browse;
-use plumbago::http::{Backend, FindFailure, NameStream, Node};
+use plumbago::http::{Backend, EventFailure, FindFailure, NameStream, Node};
 use plumbago::index::{FindLimits, Index, SharedIndex};
 use plumbago::model::glob::Glob;
-use plumbago::model::{Cancel, MetricId};
+use plumbago::model::{Cancel, Event, EventFilter, EventId, MetricId};
 use plumbago::render::source::{FetchRequest, Fetched, Source, SourceError};
 
 use crate::parse::Stored;
@@ -16,16 +16,25 @@ const LIMITS: FindLimits = FindLimits { max_hits: 1000 };
 /// The data set; a metric's id is its place in it.
 pub(crate) struct Memory {
     series: Vec<Stored>,
+    events: Vec<Event>,
     index: SharedIndex,
 }
 
 impl Memory {
-    pub(crate) fn new(series: Vec<Stored>) -> Self {
+    pub(crate) fn new(series: Vec<Stored>, events: Vec<Event>) -> Self {
         let mut index = Index::new();
         for (id, stored) in series.iter().enumerate() {
             index.insert(MetricId(id as u32), &stored.name).expect("a new name");
         }
-        Self { series, index: SharedIndex::new(index) }
+        Self { series, events, index: SharedIndex::new(index) }
+    }
+
+    /// As graphite-web numbers them: from 1 in the order they were posted.
+    fn events_by_time(&self, filter: &EventFilter) -> Vec<(EventId, Event)> {
+        let numbered = (1..).map(EventId).zip(self.events.iter().cloned());
+        let mut found: Vec<_> = numbered.filter(|(_, event)| filter.takes(event)).collect();
+        found.sort_by_key(|(_, event)| event.when);
+        found
     }
 
     fn fetch_one(&self, request: &FetchRequest, cancel: &Cancel) -> Result<Vec<Fetched>, SourceError> {
@@ -48,6 +57,10 @@ impl Memory {
 impl Source for Memory {
     fn fetch(&self, requests: &[FetchRequest], cancel: &Cancel) -> Result<Vec<Vec<Fetched>>, SourceError> {
         requests.iter().map(|request| self.fetch_one(request, cancel)).collect()
+    }
+
+    fn event_times(&self, filter: &EventFilter, _: &Cancel) -> Result<Vec<u32>, SourceError> {
+        Ok(self.events_by_time(filter).iter().map(|(_, event)| event.when).collect())
     }
 }
 
@@ -101,6 +114,19 @@ impl Backend for Memory {
         names.sort_unstable();
         let mut names = names.into_iter();
         Box::new(move |limit| names.by_ref().take(limit).collect())
+    }
+
+    fn add_event(&self, _: &Event) -> Result<EventId, EventFailure> {
+        Err(EventFailure::Store("the data set stays as it is".to_owned()))
+    }
+
+    fn event(&self, id: EventId) -> Result<Option<Event>, EventFailure> {
+        let place = usize::try_from(id.0).ok().and_then(|id| id.checked_sub(1));
+        Ok(place.and_then(|place| self.events.get(place)).cloned())
+    }
+
+    fn events(&self, filter: &EventFilter, _: &Cancel) -> Result<Vec<(EventId, Event)>, EventFailure> {
+        Ok(self.events_by_time(filter))
     }
 
     fn flush(&self, _settle: bool) -> Result<(), String> {

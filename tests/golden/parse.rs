@@ -4,6 +4,8 @@
 
 use std::collections::BTreeMap;
 
+use plumbago::model::Event;
+
 /// Request parameters, in order.
 pub(crate) type Options = Vec<(String, String)>;
 
@@ -55,7 +57,8 @@ pub(crate) struct Series {
 pub(crate) fn data(text: &str) -> Vec<Stored> {
     let (mut step, mut first) = (0, 0);
     let mut all: Vec<Stored> = Vec::new();
-    for line in text.lines().filter(|l| !l.is_empty() && !l.starts_with('#')) {
+    let series = |line: &&str| !line.is_empty() && !line.starts_with('#') && !line.starts_with("event ");
+    for line in text.lines().filter(series) {
         if let Some(head) = line.strip_prefix("load ") {
             let (every, from) = head.split_once("s from ").expect("load STEPs from T");
             (step, first) = (every.parse().expect("step"), from.parse().expect("first stamp"));
@@ -67,6 +70,22 @@ pub(crate) fn data(text: &str) -> Vec<Stored> {
         }
     }
     all
+}
+
+/// The events of `data.test`.
+pub(crate) fn events(text: &str) -> Vec<Event> {
+    let bodies = text.lines().filter_map(|line| line.strip_prefix("event "));
+    bodies.map(|body| event(&serde_json::from_str(body).expect("an event is JSON"))).collect()
+}
+
+fn event(body: &serde_json::Value) -> Event {
+    let text = |name: &str| body[name].as_str().unwrap_or_default().to_owned();
+    let tags = match body["tags"].as_array() {
+        Some(tags) => tags.iter().map(|tag| tag.as_str().expect("a tag").to_owned()).collect(),
+        None => Event::tags_of(&text("tags")),
+    };
+    let when = body["when"].as_f64().expect("when") as u32;
+    Event { when, what: text("what"), tags, data: text("data") }
 }
 
 /// The cases of any other file.

@@ -35,7 +35,8 @@ pub(crate) struct Reply {
 impl Server {
     fn start() -> Self {
         let runtime = Runtime::new().expect("a runtime");
-        let backend = Arc::new(Memory::new(parse::data(&read("data.test"))));
+        let data = read("data.test");
+        let backend = Arc::new(Memory::new(parse::data(&data), parse::events(&data)));
         let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).expect("a port");
         let address = listener.local_addr().expect("an address");
         let (stop, stopped) = watch::channel(false);

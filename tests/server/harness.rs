@@ -295,6 +295,12 @@ impl Server {
         answer(self.agent.post(self.url(path)).send_form(form.iter().copied()).unwrap())
     }
 
+    /// POST a JSON document.
+    pub(crate) fn post_json(&self, path: &str, document: &Value) -> Answer {
+        let request = self.agent.post(self.url(path)).content_type("application/json");
+        answer(request.send(document.to_string()).unwrap())
+    }
+
     fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.http)
     }

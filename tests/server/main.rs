@@ -7,6 +7,7 @@
 mod browse;
 mod carbonapi;
 mod disk_full;
+mod events;
 #[path = "../graphite_web/page.rs"]
 mod graphite_web_page;
 mod harness;

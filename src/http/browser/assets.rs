@@ -79,7 +79,7 @@ pub(in crate::http) async fn asset(
     headers: HeaderMap,
 ) -> Result<Response, Failure> {
     let found = ASSETS.iter().find(|asset| asset.name == name);
-    let asset = found.ok_or_else(|| Failure::Missing("the metric browser has no such file".to_owned()))?;
+    let asset = found.ok_or_else(|| Failure::NotFound("the metric browser has no such file".to_owned()))?;
     Ok(asset.answer(&headers))
 }
 

@@ -70,7 +70,7 @@ pub(in crate::http) async fn handle(State(api): State<Arc<Api>>, call: Call) -> 
     let name = call.params.get("name").unwrap_or_default().to_owned();
     listed(&api, &call, move |backend, cancel| {
         let portrait = backend.browse().portrait(&name, cancel)?;
-        let portrait = portrait.ok_or_else(|| Failure::Missing(format!("there is no metric `{name}`")))?;
+        let portrait = portrait.ok_or_else(|| Failure::NotFound(format!("there is no metric `{name}`")))?;
         Ok(to_json(&portrait))
     })
     .await

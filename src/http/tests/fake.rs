@@ -8,8 +8,8 @@ use globset::GlobBuilder;
 use parking_lot::Mutex;
 
 use crate::http::browser::{Branch, Browse, Health, Listing, Place, Portrait, Wanted};
-use crate::http::{Backend, FindFailure, NameStream, Node};
-use crate::model::{Cancel, Cancelled};
+use crate::http::{Backend, EventFailure, FindFailure, NameStream, Node};
+use crate::model::{Cancel, Cancelled, Event, EventFilter, EventId, TagFilter};
 use crate::render::source::{FetchRequest, Fetched, Source, SourceError};
 
 /// The metrics, all with data from 1000 to 2000.
@@ -42,6 +42,8 @@ pub(super) struct FakeBackend {
     pub(super) flushes: AtomicUsize,
     /// Makes it unwell.
     pub(super) broken: AtomicBool,
+    /// Events by their place, which is their id but for one.
+    pub(super) events: Mutex<Vec<Event>>,
     /// More names for the list of all.
     pub(super) extra_names: Mutex<Vec<String>>,
 }
@@ -125,6 +127,40 @@ impl Backend for FakeBackend {
         names.sort();
         let mut names = names.into_iter();
         Box::new(move |limit| names.by_ref().take(limit).collect())
+    }
+
+    fn add_event(&self, event: &Event) -> Result<EventId, EventFailure> {
+        match event.what.as_str() {
+            "long" => {
+                return Err(EventFailure::TooLong("the event has 5 bytes (ingest.max_event_bytes)".into()));
+            }
+            "store" => return Err(EventFailure::Store("disk on fire".into())),
+            "away" => return Err(EventFailure::Away("no node answers".into())),
+            _ => {}
+        }
+        let mut events = self.events.lock();
+        events.push(event.clone());
+        Ok(EventId(events.len() as u64))
+    }
+
+    fn event(&self, id: EventId) -> Result<Option<Event>, EventFailure> {
+        let at = usize::try_from(id.0).unwrap().wrapping_sub(1);
+        Ok(self.events.lock().get(at).cloned())
+    }
+
+    fn events(&self, filter: &EventFilter, cancel: &Cancel) -> Result<Vec<(EventId, Event)>, EventFailure> {
+        if filter.tags == TagFilter::All(vec!["slow".to_owned()]) {
+            self.dawdle(cancel);
+            return Err(EventFailure::Deadline);
+        }
+        let events = self.events.lock();
+        let numbered = (1..).map(EventId).zip(events.iter().cloned());
+        let mut found: Vec<_> = numbered.filter(|(_, event)| filter.takes(event)).collect();
+        found.sort_by_key(|(_, event)| event.when);
+        if found.len() > 5 {
+            return Err(EventFailure::Limit("more than 5 events (query.max_events)".into()));
+        }
+        Ok(found)
     }
 
     fn flush(&self, _settle: bool) -> Result<(), String> {

@@ -4,6 +4,7 @@
 
 mod browser;
 mod carbonapi;
+mod events;
 mod fake;
 mod find;
 mod listing;

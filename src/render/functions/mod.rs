@@ -13,6 +13,7 @@ mod consolidate_by;
 mod derivative;
 mod deviation;
 mod divide;
+mod events;
 mod exponential;
 mod filter;
 mod graph;

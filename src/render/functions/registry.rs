@@ -3,9 +3,9 @@
 use super::row::Default::{Bool, Float, Int, Nothing, Text};
 use super::{
     Kind, Param, Row, alias, arithmetic, as_percent, combine, consolidate_by, derivative, deviation, divide,
-    exponential, filter, graph, group, hitcount, holt_winters, legend, letters, line, lists, logarithm,
-    map_reduce, moving, nulls, percentile, periodic_gaps, query, rank, regression, rows, shift, sort, substr,
-    summarize, synthetic, time_slice, wildcards,
+    events, exponential, filter, graph, group, hitcount, holt_winters, legend, letters, line, lists,
+    logarithm, map_reduce, moving, nulls, percentile, periodic_gaps, query, rank, regression, rows, shift,
+    sort, substr, summarize, synthetic, time_slice, wildcards,
 };
 use crate::render::aggregate::Aggregation;
 use crate::render::error::RenderError;
@@ -159,6 +159,7 @@ static ROWS: &[Row] = &[
     Row::new("divideSeries", COMBINE, &[Param::required("dividendSeriesList", Kind::SeriesList), Param::required("divisorSeries", Kind::SeriesList)], "Divides each series by the one series of the second argument.", divide::divide_series),
     Row::new("divideSeriesLists", COMBINE, &[Param::required("dividendSeriesList", Kind::SeriesList), Param::required("divisorSeriesList", Kind::SeriesList)], "Divides the series of the first list by those of the second, pair by pair.", lists::divide_series_lists),
     Row::new("drawAsInfinite", GRAPH, ONLY, "Draws each value that is not zero as a line from bottom to top.", graph::draw_as_infinite),
+    Row::new("events", SPECIAL, &[Param::required("tags", Kind::String).repeated()], "How many events happened in each second that have all of these tags; \"*\" counts all events.", events::events),
     Row::new("exclude", FILTER, PATTERN, "Leaves out the series whose names a regular expression finds.", |call| filter::by_name(call, false)),
     Row::new("exp", TRANSFORM, ONLY, "e to the power of each value.", logarithm::exp),
     Row::new("exponentialMovingAverage", CALCULATE, &[SERIES, WINDOW], "A mean in which old values count less and less, the faster the shorter the window.", exponential::exponential_moving_average).reaching(moving::reach),

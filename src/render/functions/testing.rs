@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::model::Cancel;
+use crate::model::{Cancel, Event, EventFilter};
 use crate::render::context::Request;
 use crate::render::error::RenderError;
 use crate::render::exec::render;
@@ -18,6 +18,7 @@ pub(crate) const N: f64 = f64::NAN;
 #[derive(Clone)]
 pub(crate) struct Memory {
     series: Vec<(String, i64, Vec<f64>)>,
+    events: Vec<Event>,
     request: Request,
     asked: Arc<Mutex<Vec<Vec<FetchRequest>>>>,
 }
@@ -25,11 +26,18 @@ pub(crate) struct Memory {
 impl Memory {
     /// Empty, with a window of four minutes after the epoch.
     pub(crate) fn new() -> Self {
-        Self { series: Vec::new(), request: Request::new(0, 240, 100_000), asked: Arc::default() }
+        let request = Request::new(0, 240, 100_000);
+        Self { series: Vec::new(), events: Vec::new(), request, asked: Arc::default() }
     }
 
     pub(crate) fn with(mut self, name: &str, step: i64, values: &[f64]) -> Self {
         self.series.push((name.to_owned(), step, values.to_vec()));
+        self
+    }
+
+    pub(crate) fn with_event(mut self, when: u32, tags: &str) -> Self {
+        let tags = Event::tags_of(tags);
+        self.events.push(Event { when, what: String::new(), tags, data: String::new() });
         self
     }
 
@@ -42,7 +50,7 @@ impl Memory {
     }
 
     pub(crate) fn recording(&self, request: Request) -> Self {
-        Self { series: self.series.clone(), request, asked: Arc::default() }
+        Self { request, asked: Arc::default(), ..self.clone() }
     }
 
     pub(crate) fn run(&self, target: &str) -> Vec<Series> {
@@ -98,6 +106,10 @@ impl Source for Memory {
             Ok(found)
         };
         requests.iter().map(fetch).collect()
+    }
+
+    fn event_times(&self, filter: &EventFilter, _: &Cancel) -> Result<Vec<u32>, SourceError> {
+        Ok(self.events.iter().filter(|event| filter.takes(event)).map(|event| event.when).collect())
     }
 }
 

@@ -15,6 +15,7 @@
 //! | `sender`   | writing points                                                      |
 //! | `fetch`    | reading points                                                      |
 //! | `erase`    | deleting points                                                     |
+//! | `events`   | writing and reading events                                          |
 //! | `copier`   | copying points from one metric to another                           |
 //! | `census`   | counting rows, and how large tables are                             |
 
@@ -22,6 +23,7 @@ mod census;
 mod cluster;
 mod copier;
 mod erase;
+mod events;
 mod fault;
 mod fetch;
 mod flight;
@@ -38,6 +40,7 @@ pub use census::{Held, TableSize, held, sizes, tables};
 pub use cluster::Cluster;
 pub use copier::{Copied, Copier, Errand};
 pub use erase::erase;
+pub use events::Events;
 pub use fault::{ClusterError, Fault};
 pub use fetch::{Fetcher, UNSETTLED_SECS, Wanted};
 pub use lease::{KEEP_SECS, Lease, RENEW_INTERVAL, Writer, writers};

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
 
+use super::events::EVENTS;
 use super::names;
 use super::outbox::Parcel;
 use crate::model::{MetricId, MetricRecord, Policy, PolicyId, Span};
@@ -37,7 +38,7 @@ pub(super) struct Catalogue {
     db: Database,
 }
 
-fn failed(error: impl Into<redb::Error>) -> StoreError {
+pub(super) fn failed(error: impl Into<redb::Error>) -> StoreError {
     StoreError::Catalogue(error.into().to_string())
 }
 
@@ -62,6 +63,7 @@ impl Catalogue {
             txn.open_table(SPANS).map_err(failed)?;
             txn.open_table(BLOCKS).map_err(failed)?;
             txn.open_table(PARCELS).map_err(failed)?;
+            txn.open_table(EVENTS).map_err(failed)?;
             let mut settings = txn.open_table(SETTINGS).map_err(failed)?;
             let found = settings.get("format").map_err(failed)?.map(|f| f.value().to_owned());
             match found.as_deref() {
@@ -79,7 +81,7 @@ impl Catalogue {
 
     /// The block files in force and the position of the last commit.
     pub(super) fn blocks(&self) -> Result<(Vec<String>, Position), StoreError> {
-        let txn = self.db.begin_read().map_err(failed)?;
+        let txn = self.read()?;
         let blocks = txn.open_table(BLOCKS).map_err(failed)?;
         let mut paths = Vec::new();
         for row in blocks.iter().map_err(failed)? {
@@ -122,7 +124,7 @@ impl Catalogue {
 
     /// Cuts that have to be sent, and the time of the last that was.
     pub(super) fn parcels(&self) -> Result<(Vec<Parcel>, i64), StoreError> {
-        let txn = self.db.begin_read().map_err(failed)?;
+        let txn = self.read()?;
         let mut parcels = Vec::new();
         for row in txn.open_table(PARCELS).map_err(failed)?.iter().map_err(failed)? {
             let (cut, row) = row.map_err(failed)?;
@@ -146,7 +148,7 @@ impl Catalogue {
 
     /// A note that was left under a name.
     pub(super) fn note(&self, key: &str) -> Result<Option<String>, StoreError> {
-        let txn = self.db.begin_read().map_err(failed)?;
+        let txn = self.read()?;
         let settings = txn.open_table(SETTINGS).map_err(failed)?;
         Ok(settings.get(format!("note:{key}").as_str()).map_err(failed)?.map(|text| text.value().to_owned()))
     }
@@ -162,13 +164,19 @@ impl Catalogue {
 
     /// Metrics that were deleted; blocks may still hold their slots.
     pub(super) fn deleted(&self) -> Result<Vec<u32>, StoreError> {
-        let txn = self.db.begin_read().map_err(failed)?;
+        let txn = self.read()?;
         let table = txn.open_table(DELETED).map_err(failed)?;
         let ids = table.iter().map_err(failed)?.map(|row| row.map(|(id, _)| id.value()).map_err(failed));
         ids.collect()
     }
 
-    fn write<T>(
+    /// What a look at the database sees stays as it is meanwhile.
+    pub(super) fn read(&self) -> Result<redb::ReadTransaction, StoreError> {
+        self.db.begin_read().map_err(failed)
+    }
+
+    /// Runs `body` in a transaction that is on disk when this returns.
+    pub(super) fn write<T>(
         &self,
         body: impl FnOnce(&redb::WriteTransaction) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
@@ -181,7 +189,7 @@ impl Catalogue {
 
 impl MetricStore for Catalogue {
     fn policies(&self) -> Result<Vec<(PolicyId, Policy)>, StoreError> {
-        let txn = self.db.begin_read().map_err(failed)?;
+        let txn = self.read()?;
         let table = txn.open_table(POLICIES).map_err(failed)?;
         let mut policies = Vec::new();
         for row in table.iter().map_err(failed)? {
@@ -206,7 +214,7 @@ impl MetricStore for Catalogue {
     }
 
     fn id_bound(&self) -> Result<u32, StoreError> {
-        let txn = self.db.begin_read().map_err(failed)?;
+        let txn = self.read()?;
         let table = txn.open_table(NAMES).map_err(failed)?;
         let mut bound = 0;
         if let Some((first, page)) = table.last().map_err(failed)? {
@@ -217,7 +225,7 @@ impl MetricStore for Catalogue {
     }
 
     fn load(&self, visit: &mut dyn FnMut(MetricRecord)) -> Result<(), StoreError> {
-        let txn = self.db.begin_read().map_err(failed)?;
+        let txn = self.read()?;
         let deleted: std::collections::HashSet<u32> = self.deleted()?.into_iter().collect();
         let names_table = txn.open_table(NAMES).map_err(failed)?;
         let history = txn.open_table(POLICY_HISTORY).map_err(failed)?;

@@ -3,7 +3,7 @@
 //! | path              | what it is                                                                   |
 //! |-------------------|------------------------------------------------------------------------------|
 //! | `LOCK`            | held by the process that has the directory open                              |
-//! | `catalogue.redb`  | names, policies, and the list of block files in force ([`catalogue`])        |
+//! | `catalogue.redb`  | names, policies, events, and the block files in force ([`catalogue`])        |
 //! | `log/*.log`       | the write-ahead log ([`crate::log`])                                         |
 //! | `points/S/P/*.blk`| write-once blocks of stage S and time partition P ([`block`], [`codec`])     |
 //!
@@ -14,6 +14,7 @@ pub mod block;
 mod catalogue;
 pub mod codec;
 mod cut;
+mod events;
 pub mod inspect;
 mod merge;
 mod names;
@@ -29,7 +30,7 @@ use std::sync::Arc;
 pub use outbox::{Content, Outbox, Parcel};
 pub use recovery::DirLock;
 
-use super::{MetricStore, PointStore, StoreError};
+use super::{EventStore, MetricStore, PointStore, StoreError};
 use crate::model::MetricId;
 
 /// An open data directory.
@@ -38,6 +39,8 @@ pub struct Embedded {
     pub points: Arc<dyn PointStore>,
     /// The names.
     pub metrics: Arc<dyn MetricStore>,
+    /// The events.
+    pub events: Arc<dyn EventStore>,
     /// Where the log is.
     pub log_dir: PathBuf,
     blocks: Arc<points::BlockStore>,
@@ -89,6 +92,13 @@ impl Embedded {
         let catalogue = Arc::new(catalogue::Catalogue::open(&dir.join("catalogue.redb"))?);
         let blocks = Arc::new(points::BlockStore::open(dir, Arc::clone(&catalogue), outbox)?);
         let points: Arc<dyn PointStore> = Arc::<points::BlockStore>::clone(&blocks);
-        Ok(Self { points, metrics: catalogue, log_dir: dir.join("log"), blocks, _lock: lock })
+        Ok(Self {
+            points,
+            metrics: Arc::<catalogue::Catalogue>::clone(&catalogue),
+            events: catalogue,
+            log_dir: dir.join("log"),
+            blocks,
+            _lock: lock,
+        })
     }
 }

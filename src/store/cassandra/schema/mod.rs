@@ -94,6 +94,7 @@ impl Schema {
         let mut items = vec![self.lock_table()];
         items.extend(self.name_tables());
         items.push(self.created_table());
+        items.push(self.events_table());
         items.extend(self.stages.iter().map(|stage| self.points_table(*stage)));
         items.extend(self.index_list());
         items
@@ -134,6 +135,10 @@ impl Schema {
 
     fn created_table(&self) -> Item {
         self.table(&self.keyspace_metadata, "plumbago_created", template::CREATED, &[])
+    }
+
+    fn events_table(&self) -> Item {
+        self.table(&self.keyspace_metadata, "plumbago_events", template::EVENTS, &[])
     }
 
     fn name_tables(&self) -> Vec<Item> {
@@ -211,7 +216,7 @@ mod tests {
             let items = schema(indexes).items();
             assert_eq!(items.iter().filter(|item| item.index.is_some()).count(), 134);
             assert_eq!(items.iter().filter(|item| item.stage.is_some()).count(), 2);
-            assert_eq!(items.len(), 134 + 2 + 5);
+            assert_eq!(items.len(), 134 + 2 + 6);
             let mut titles: Vec<String> = items.iter().map(Item::title).collect();
             titles.sort();
             titles.dedup();
