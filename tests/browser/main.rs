@@ -7,12 +7,15 @@
 
 #[path = "../server/harness.rs"]
 mod harness;
+#[path = "../server/skip.rs"]
+mod skip;
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use harness::{Server, Setup, find_program, now, skip};
+use harness::{Server, Setup, find_program, now};
+use skip::skip;
 
 /// A rule for some names, as an operator would have one.
 const SCHEMAS: &str = "[servers]\npattern = ^servers\\.\nretentions = 10s:6h,1m:7d,10m:1y\n";

@@ -5,6 +5,7 @@ use serde_json::json;
 use crate::harness;
 use crate::metrics::Metrics;
 use crate::page;
+use crate::skip::skip;
 use crate::web::Web;
 
 fn settings(metrics: &Metrics) -> String {
@@ -65,7 +66,7 @@ fn a_cluster_completes_tags() {
     let test = "a_cluster_completes_tags";
     let metrics = Metrics::store();
     if metrics.server.get("/tags").status == 404 {
-        return harness::skip(test, "this Plumbago has no /tags yet");
+        return skip(test, "this Plumbago has no /tags yet");
     }
     for post in ["False", "True"] {
         let settings = settings_with(&metrics, &format!("REMOTE_STORE_USE_POST = {post}"));
@@ -81,7 +82,7 @@ fn the_tag_database_over_http_works() {
     let test = "the_tag_database_over_http_works";
     let metrics = Metrics::store();
     if metrics.server.get("/tags").status == 404 {
-        return harness::skip(test, "this Plumbago has no /tags yet");
+        return skip(test, "this Plumbago has no /tags yet");
     }
     let Some(web) = Web::start(test, &settings(&metrics)) else { return };
     for question in

@@ -9,4 +9,6 @@ mod metrics;
 mod page;
 mod plugin;
 mod python;
+#[path = "../server/skip.rs"]
+mod skip;
 mod web;

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Write as _;
 use std::process::Command;
 
-use crate::harness;
+use crate::skip::skip;
 use crate::web::{peer, root};
 
 #[test]
@@ -64,7 +64,7 @@ fn note_absent(version: &str, why: &str) {
 fn types_are_right() {
     let environment = match peer("mypy") {
         Ok(environment) => environment,
-        Err(why) => return harness::skip("types_are_right", &why),
+        Err(why) => return skip("types_are_right", &why),
     };
     let mut command = Command::new(environment.join("bin/python"));
     command.args(["-m", "mypy", "--no-incremental", "--cache-dir=/dev/null"]);

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::harness;
+use crate::skip::skip;
 
 /// A graphite-web that ends with this.
 pub(crate) struct Web {
@@ -29,7 +29,7 @@ impl Web {
     /// Starts it with these settings; `None` after a loud skip where it cannot be installed.
     pub(crate) fn start(test: &str, settings: &str) -> Option<Self> {
         let Some(environment) = environment() else {
-            harness::skip(test, "graphite-web could not be installed: scripts/peers graphite-web says why");
+            skip(test, "graphite-web could not be installed: scripts/peers graphite-web says why");
             return None;
         };
         let mut child = Command::new(environment.join("bin/python"))

@@ -10,7 +10,7 @@ use crate::config;
 /// Posts an event, which must be taken.
 fn post(server: &Server, event: Value) {
     let reply =
-        server.request("POST", "/events/", &[("content-type", "application/json")], &event.to_string());
+        server.request("POST", "/events/", &[("content-type", "application/json")], event.to_string());
     assert_eq!((reply.status, reply.body.as_str()), (200, ""), "{event}");
 }
 
