@@ -47,7 +47,13 @@ test("ranges are chosen, written, zoomed into and left again", async () => {
   await page.mouse.move(box.x + box.width * 0.5, box.y + 50);
   await page.mouse.down();
   await page.mouse.move(box.x + box.width * 0.75, box.y + 60, { steps: 4 });
+  // The selection follows the pointer frame by frame.
+  await page.waitForFunction(
+    (width) => document.querySelector(".u-select").clientWidth > width,
+    box.width * 0.24,
+  );
   await page.mouse.up();
+  await page.waitForFunction(() => location.hash.includes("until="));
   const from = Number(shown(page).get("from"));
   const until = Number(shown(page).get("until"));
   assert.ok(Math.abs(until - from - 2700) < 200, `${from} to ${until}`);

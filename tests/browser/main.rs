@@ -87,9 +87,8 @@ fn tools() -> Result<(PathBuf, PathBuf, PathBuf), String> {
 /// A small fleet: a day of values every ten minutes, and every ten seconds in the last hour.
 fn filled() -> Server {
     let setup = Setup::new();
-    let schemas = setup.directory().join("storage-schemas.conf");
-    std::fs::write(&schemas, SCHEMAS).unwrap();
-    let server = setup.set("retention.schemas", &schemas.display().to_string()).start();
+    std::fs::write(setup.directory().join("storage-schemas.conf"), SCHEMAS).unwrap();
+    let server = setup.start();
     let now = now();
     let times: Vec<u64> =
         (now - 86_400..now - 3600).step_by(600).chain((now - 3600..=now).step_by(10)).collect();
@@ -100,6 +99,7 @@ fn filled() -> Server {
         }
     }
     server.store(&lines);
+    assert_eq!(server.post("/internal/flush", &[("settle", "1")]).status, 200);
     server
 }
 
