@@ -102,6 +102,8 @@ pub struct Query {
     pub max_series: usize,
     /// Most points one render may fetch, over all series.
     pub max_points: usize,
+    /// Tags or values that are offered for completion when the request has no limit.
+    pub tag_completions: usize,
     /// Most events in one answer.
     pub max_events: usize,
     /// Longest time one render may take.
@@ -157,6 +159,7 @@ impl Default for Query {
             find_timeout: Duration::from_secs(10),
             max_series: 50_000,
             max_points: 50_000_000,
+            tag_completions: 100,
             max_events: 10_000,
             render_timeout: Duration::from_secs(60),
             max_concurrent: 64,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::engine::Engine;
 use crate::http::{Backend, EventFailure, FindFailure, NameStream, Node};
-use crate::index::{FindError, FindLimits, Found, NameWalk};
+use crate::index::{FindLimits, Found, NameWalk, SharedIndex};
 use crate::model::glob::Glob;
 use crate::model::{Cancel, Cancelled, Event, EventFilter, EventId, MetricId, Span};
 use crate::render::source::Source;
@@ -34,7 +34,7 @@ impl Backend for Engine {
             }
             // What was created here a moment ago is not there yet. What was not may be deleted there.
             if has_unsent {
-                for here in self.index.find(&glob, limits, cancel).map_err(failure)?.iter() {
+                for here in self.index.find(&glob, limits, cancel)?.iter() {
                     let node = nodes.entry(here.path.to_owned()).or_default();
                     *node = (node.0 || here.leaf.is_some(), node.1 || here.directory);
                 }
@@ -44,7 +44,7 @@ impl Backend for Engine {
             }
             return Ok(());
         }
-        let found = self.index.find(&glob, limits, cancel).map_err(failure)?;
+        let found = self.index.find(&glob, limits, cancel)?;
         let leaves: Vec<MetricId> = found.iter().filter_map(|f| f.leaf).collect();
         let mut spans = self.points.spans(&leaves).into_iter();
         for found in found.iter() {
@@ -60,6 +60,18 @@ impl Backend for Engine {
         let index = std::sync::Arc::clone(&self.index);
         let mut walk = NameWalk::new();
         Box::new(move |limit| walk.next_chunk(&index.read(), limit))
+    }
+
+    fn index(&self) -> Result<&SharedIndex, FindFailure> {
+        self.whole_index()
+    }
+
+    fn tag_series(&self, paths: &[&str]) -> Result<Vec<String>, FindFailure> {
+        self.make_series(paths)
+    }
+
+    fn delete_series(&self, paths: &[&str]) -> Result<(), FindFailure> {
+        self.delete_tagged(paths)
     }
 
     fn add_event(&self, event: &Event) -> Result<EventId, EventFailure> {
@@ -131,15 +143,5 @@ fn lookup_failure(error: LookupError) -> FindFailure {
         LookupError::Cluster(error) if error.is_retryable() => FindFailure::Away(text),
         LookupError::Cluster(_) => FindFailure::Store(text),
         _ => FindFailure::Limit(text),
-    }
-}
-
-fn failure(error: FindError) -> FindFailure {
-    let text = error.to_string();
-    match error {
-        FindError::TooManyHits { .. } => FindFailure::Limit(text),
-        FindError::Deadline { .. } => FindFailure::Deadline,
-        FindError::Abandoned => FindFailure::Abandoned,
-        _ => FindFailure::Invalid(text),
     }
 }

@@ -12,6 +12,7 @@ mod run;
 mod setbacks;
 mod source;
 mod storage;
+mod tags;
 
 pub use cluster::cluster_settings;
 pub use copy::CopyError;

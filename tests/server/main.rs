@@ -12,3 +12,4 @@ mod operate;
 mod read;
 mod relay;
 mod restart;
+mod tags;
