@@ -84,8 +84,9 @@ impl Tags {
     /// Bytes allocated, about: nodes of these maps are seven tenths full.
     pub(super) fn memory_bytes(&self) -> usize {
         let entry = (size_of::<Box<str>>() + size_of::<Ids>()) * 10 / 7;
-        let value = |(text, ids): (&Box<str>, &Ids)| entry + text.len() + ids.memory_bytes();
-        let tag = |tag: &Tag| tag.metrics.serialized_size() + tag.values.iter().map(value).sum::<usize>();
+        let value = |(text, ids): (&str, &Ids)| entry + text.len() + ids.memory_bytes();
+        let tag =
+            |tag: &Tag| tag.metrics.serialized_size() + tag.with_prefix("", None).map(value).sum::<usize>();
         self.metrics.serialized_size() * usize::from(!self.metrics.is_empty())
             + self.tags.values().map(tag).sum::<usize>()
     }
