@@ -46,6 +46,7 @@ targets! {
     name at "../fuzz/fuzz_targets/name.rs"
     pickle at "../fuzz/fuzz_targets/pickle.rs"
     plaintext at "../fuzz/fuzz_targets/plaintext.rs"
+    tags at "../fuzz/fuzz_targets/tags.rs"
     target at "../fuzz/fuzz_targets/target.rs"
     time at "../fuzz/fuzz_targets/time.rs"
 }
@@ -82,6 +83,8 @@ const WORDS: &[&str] = &[
     "**.{a,{b,c}}",
     "aliasByNode(movingAverage(a.{b,c}.*, '5min'), 1, -1)",
     "sumSeries(a.b,  \"x\", 1e3, true, None)|alias('z')",
+    "name=cpu\ndc=~e.*\nhost!=a1\nenv=",
+    "dc!=~^(ea|we)st$\nname=~[a-m]",
     "-1h+5min",
     "now-3d_2026-01-31 23:59",
     "\u{80}\u{2}](X\u{3}\0\0\0a.bJ\0\0\0\0G\0\0\0\0\0\0\0\0\u{86}\u{86}e.",

@@ -1,13 +1,14 @@
-//! Figures of parts of the server by themselves, for whoever tunes one: `cargo bench --bench parts -- index` or `codec`.
+//! Figures of parts of the server by themselves, for whoever tunes one: `cargo bench --bench parts -- index`, `tags` or `codec`.
 //! What a user sees is measured by the benchmark `load`.
 
 #![allow(missing_docs, clippy::unwrap_used)]
 
 mod codec;
 mod index;
+mod tags;
 
 fn main() {
-    let parts: [(&str, fn()); 2] = [("codec", codec::run), ("index", index::run)];
+    let parts: [(&str, fn()); 3] = [("codec", codec::run), ("index", index::run), ("tags", tags::run)];
     let asked: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
     for (name, run) in parts {
         if asked.is_empty() || asked.iter().any(|a| a == name) {

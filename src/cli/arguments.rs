@@ -169,6 +169,15 @@ pub enum Command {
   plumbago du '*'
   plumbago du --output json 'servers.*'")]
     Du(Usage),
+    /// Say where all the metrics come from: by tag and by the start of their names
+    ///
+    /// Lists the tags with most values, and the parts of the tree with most metrics. While a server runs it is asked; on
+    /// Cassandra always.
+    #[command(after_help = "Examples:
+  plumbago cardinality                          the largest tags, and the largest parts of the tree
+  plumbago cardinality servers --depth 2        below servers, by two more components
+  plumbago cardinality --limit 5 --output json")]
+    Cardinality(Cardinality),
     /// Print numbers about the whole store
     #[command(after_help = "Examples:
   plumbago stats
@@ -297,6 +306,20 @@ pub struct Copy {
     /// Only print what would be copied
     #[arg(long)]
     pub dry_run: bool,
+}
+
+/// What to count.
+#[derive(Clone, Debug, Args)]
+pub struct Cardinality {
+    /// Only names below this directory
+    #[arg(value_name = "DIRECTORY")]
+    pub below: Option<String>,
+    /// Count by so many components of the name
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub depth: usize,
+    /// Lines of each list
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub limit: usize,
 }
 
 /// Arguments of `du`.

@@ -102,7 +102,7 @@ mod tests {
     #[test]
     fn every_command_has_a_page_with_examples() {
         let pages = pages().unwrap();
-        assert_eq!(pages.len(), 17);
+        assert_eq!(pages.len(), 18);
         for (name, page) in pages {
             let text = String::from_utf8(page).unwrap();
             assert!(text.contains(".SH EXAMPLES"), "{name}");

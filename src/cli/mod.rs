@@ -13,8 +13,8 @@ use std::io::{self, BufWriter, Write as _};
 use std::process::ExitCode;
 
 pub use arguments::{
-    Arguments, CheckConfig, Clean, Command, Copy, Delete, Dump, Find, Global, Info, LogFormat, ManPage,
-    Output, Read, Repair, Schema, SchemaAction, Usage, Write,
+    Arguments, Cardinality, CheckConfig, Clean, Command, Copy, Delete, Dump, Find, Global, Info, LogFormat,
+    ManPage, Output, Read, Repair, Schema, SchemaAction, Usage, Write,
 };
 
 use crate::config::{ConfigError, Loaded, Sources};
@@ -46,6 +46,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         Command::Delete(args) => operations::delete(config, args, output),
         Command::Copy(args) => operations::copy(config, args, output),
         Command::Du(args) => operations::du(config, args, output),
+        Command::Cardinality(args) => operations::cardinality(config, args, output),
         Command::Stats => operations::stats(config, output),
         Command::Info(args) => operations::info(config, args, output),
         Command::Fsck => operations::fsck(config, output),

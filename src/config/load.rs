@@ -200,6 +200,7 @@ fn resolve_query(raw: raw::Query) -> Query {
         search_timeout: raw.search_timeout.0,
         max_series: to_usize(raw.max_series.0),
         max_points: to_usize(raw.max_points.0),
+        tag_completions: to_usize(raw.tag_completions.0),
         max_events: to_usize(raw.max_events.0),
         render_timeout: raw.render_timeout.0,
         max_concurrent: to_usize(raw.max_concurrent.0),

@@ -126,6 +126,7 @@ sections! {
         search_timeout: Time<1> = r#""1s""#, "How long the metric browser searches by words before it shows what it has found.";
         max_series: Positive = "50_000", "Most series one render may fetch.";
         max_points: Positive = "50_000_000", "Most points one render may fetch, over all series.";
+        tag_completions: Positive = "100", "Tags or values that `/tags/autoComplete` gives when the request has no `limit`.";
         max_events: Positive = "10_000", "Most events in one answer of `/events/get_data`, and most that one `events()` may count.";
         render_timeout: Time<1> = r#""1m""#, "Longest time one render may take.";
         max_concurrent: Positive = "64", "Renders and finds running at once; more wait.";

@@ -161,6 +161,8 @@ pub struct Query {
     pub max_series: usize,
     /// Most points one render may fetch, over all series.
     pub max_points: usize,
+    /// Tags or values that are offered for completion when the request has no limit.
+    pub tag_completions: usize,
     /// Most events in one answer.
     pub max_events: usize,
     /// Longest time one render may take.
@@ -217,6 +219,7 @@ impl Default for Query {
             search_timeout: Duration::from_secs(1),
             max_series: 50_000,
             max_points: 50_000_000,
+            tag_completions: 100,
             max_events: 10_000,
             render_timeout: Duration::from_secs(60),
             max_concurrent: 64,

@@ -22,12 +22,15 @@ const ENDPOINTS: &str = "\
 /metrics/index.json    all metric names
 /info                  retentions, for carbonapi
 /functions             the render functions
+/tags                  filter, limit; /tags/<tag> lists the values of one
+/tags/findSeries       expr; /tags/autoComplete/tags and /values for editors
 /events/               POST: an event as JSON with what, tags, when, data
 /events/get_data       from, until, tags, set=union|intersection
 /version               the Graphite version whose API this is
 /health/live           200 while the process runs
 /health/ready          200 when queries and writes work
 /internal/metrics      counters for Prometheus
+/internal/cardinality  how many metrics by tag and by prefix: below, depth, limit
 /internal/flush        POST: returns when all points received are durable and readable
 ";
 

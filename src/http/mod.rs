@@ -7,6 +7,7 @@
 pub mod browser;
 mod call;
 mod carbonapi;
+mod cardinality;
 mod clock;
 mod error;
 mod events;
@@ -20,6 +21,7 @@ mod render;
 mod reply;
 mod router;
 mod serve;
+mod tags;
 mod trace;
 mod workers;
 
@@ -33,6 +35,7 @@ use std::sync::Arc;
 use jiff::tz::TimeZone;
 
 use crate::config;
+use crate::index::{FindError, SharedIndex};
 use crate::model::{Cancel, Event, EventFilter, EventId, Policy};
 use crate::render::source::Source;
 use crate::telemetry::Telemetry;
@@ -63,6 +66,15 @@ pub trait Backend: Send + Sync + 'static {
     fn policies(&self, names: &[&str]) -> Vec<Option<Arc<Policy>>> {
         vec![None; names.len()]
     }
+
+    /// All names, where they are all in memory.
+    fn index(&self) -> Result<&SharedIndex, FindFailure>;
+
+    /// Makes series that are not there yet. Gives the names they are stored under.
+    fn tag_series(&self, paths: &[&str]) -> Result<Vec<String>, FindFailure>;
+
+    /// Deletes tagged series with their points; those that are not there are no trouble.
+    fn delete_series(&self, paths: &[&str]) -> Result<(), FindFailure>;
 
     /// Records an event. It is durable when this returns.
     fn add_event(&self, event: &Event) -> Result<EventId, EventFailure>;
@@ -128,6 +140,18 @@ pub enum FindFailure {
     /// The store is out of reach for now.
     #[error("the store is out of reach: {0}")]
     Away(String),
+}
+
+impl From<FindError> for FindFailure {
+    fn from(error: FindError) -> Self {
+        let text = error.to_string();
+        match error {
+            FindError::TooManyHits { .. } => FindFailure::Limit(text),
+            FindError::Deadline { .. } => FindFailure::Deadline,
+            FindError::Abandoned => FindFailure::Abandoned,
+            _ => FindFailure::Invalid(text),
+        }
+    }
 }
 
 /// Why an event was not recorded, or events were not found.

@@ -7,7 +7,9 @@ use axum::handler::Handler;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{MethodRouter, get, post};
 
-use super::{Api, browser, carbonapi, events, expand, find, functions, index, info, render, trace};
+use super::{
+    Api, browser, carbonapi, cardinality, events, expand, find, functions, index, info, render, tags, trace,
+};
 
 type Routes = Router<Arc<Api>>;
 
@@ -31,12 +33,26 @@ pub(super) fn router(api: Arc<Api>) -> Router {
     let routes = both(routes, "/events/{id}", get(events::one).fallback(events::other_method));
     let routes = both(routes, "/functions", either(functions::all));
     let routes = both(routes, "/functions/{name}", either(functions::one));
+    let routes = tag_routes(routes);
     let routes = both(routes, "/version", get(info::version));
     let routes = both(routes, "/health/live", get(info::live));
     let routes = both(routes, "/health/ready", get(info::ready));
     let routes = both(routes, "/internal/metrics", get(info::prometheus));
+    let routes = both(routes, "/internal/cardinality", get(cardinality::handle));
     let routes = both(routes, "/internal/flush", post(info::flush));
     routes.fallback(info::unknown).layer(from_fn_with_state(Arc::clone(&api), trace::record)).with_state(api)
+}
+
+fn tag_routes(routes: Routes) -> Routes {
+    let other = tags::other_method;
+    let routes = both(routes, "/tags", get(tags::list).fallback(other));
+    let routes = both(routes, "/tags/findSeries", either(tags::find_series).fallback(other));
+    let routes = both(routes, "/tags/autoComplete/tags", either(tags::complete_tags).fallback(other));
+    let routes = both(routes, "/tags/autoComplete/values", either(tags::complete_values).fallback(other));
+    let routes = both(routes, "/tags/tagSeries", post(tags::tag_series).fallback(other));
+    let routes = both(routes, "/tags/tagMultiSeries", post(tags::tag_multi_series).fallback(other));
+    let routes = both(routes, "/tags/delSeries", post(tags::delete_series).fallback(other));
+    routes.route("/tags/{*tag}", get(tags::details).fallback(other))
 }
 
 fn both(routes: Routes, path: &str, handler: MethodRouter<Arc<Api>>) -> Routes {

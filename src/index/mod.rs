@@ -11,16 +11,22 @@
 //! | `listing.rs`| a directory as a person looks into it: pages, with counts                                |
 //! | `words.rs`  | search as you type                                                                       |
 //! | `shared.rs` | the index behind a lock, where a long find lets writers through                          |
+//! | `tags.rs`   | tags, their values, and the metrics that have them                                       |
+//! | `tagged.rs` | finding by tags                                                                          |
+//! | `cardinality.rs` | where all the metrics come from                                                     |
 //!
-//! Names are canonical when they come here. A tagged name (one with a `;`) is found by its exact text and is not in the
-//! tree. What is removed gives its memory back to names that come back, and all of it when the server starts again.
+//! Names are canonical when they come here. A tagged name (one with a `;`) is found by its exact text and by its tags, and
+//! is not in the tree. What is removed gives its memory back to names that come back, and all of it when the server starts again.
 
+mod cardinality;
 mod found;
 mod listing;
 mod plan;
 mod search;
 mod shared;
 mod table;
+mod tagged;
+mod tags;
 mod texts;
 mod tree;
 mod walk;
@@ -29,17 +35,18 @@ mod words;
 #[cfg(test)]
 mod tests;
 
+pub use cardinality::{Cardinality, Survey};
 pub use found::{FindError, FindLimits, Findings, Found};
 pub use listing::{Entry, Page, Wanted};
 pub use shared::SharedIndex;
+pub use tagged::{Asked, TagCondition, TagSize, TagWish};
 pub use walk::NameWalk;
 pub use words::Hits;
-
-use std::collections::BTreeSet;
 
 use crate::model::MetricId;
 use crate::model::glob::Glob;
 use search::{Accept, Collect};
+use tags::Tags;
 use texts::{MAX_TEXT_BYTES, Refused, Texts};
 use tree::Tree;
 
@@ -51,8 +58,8 @@ const CHECK_EVERY: usize = 1024;
 pub struct Index {
     names: Texts,
     tree: Tree,
-    /// Those that are not in the tree.
-    tagged: BTreeSet<u32>,
+    /// For those that are not in the tree.
+    tags: Tags,
 }
 
 /// Why a metric was not added to the index.
@@ -93,8 +100,8 @@ impl Index {
     }
 
     /// Number of metrics with tags.
-    pub fn tagged_len(&self) -> usize {
-        self.tagged.len()
+    pub fn tagged_len(&self) -> u64 {
+        self.tags.metrics().len()
     }
 
     /// True when there are no metrics.
@@ -134,7 +141,7 @@ impl Index {
         };
         self.names.insert(id.0, name).map_err(refused)?;
         if is_tagged(name) {
-            self.tagged.insert(id.0);
+            self.tags.insert(id.0, name);
             return Ok(());
         }
         self.tree.insert(id, name).map_err(|error| {
@@ -147,7 +154,7 @@ impl Index {
     pub fn remove(&mut self, id: MetricId) -> bool {
         let Some(name) = self.names.get(id.0) else { return false };
         if is_tagged(name) {
-            self.tagged.remove(&id.0);
+            self.tags.remove(id.0, name);
         } else {
             self.tree.remove(name);
         }
@@ -157,14 +164,13 @@ impl Index {
 
     /// Bytes allocated for all of it.
     pub fn memory_bytes(&self) -> usize {
-        // A node of the set holds eleven keys and is seven tenths full.
-        self.names.memory_bytes() + self.tree.memory_bytes() + self.tagged.len() * 8
+        self.names.memory_bytes() + self.tree.memory_bytes() + self.tags.memory_bytes()
     }
 
     /// Up to `limit` tagged metrics from `id` on, in the order of their ids.
     fn tagged_from(&self, id: u32, limit: usize) -> impl Iterator<Item = (MetricId, &str)> {
-        let ids = self.tagged.range(id..).take(limit);
-        ids.filter_map(|&id| Some((MetricId(id), self.names.get(id)?)))
+        let ids = self.tags.metrics().range(id..).take(limit);
+        ids.filter_map(|id| Some((MetricId(id), self.names.get(id)?)))
     }
 
     /// The answer, if it can be had by looking one name up.

@@ -46,37 +46,6 @@ impl SharedIndex {
         Ok(found.iter().filter_map(|found| Some((found.leaf?, found.path.to_owned()))).collect())
     }
 
-    /// The tagged metrics that `accept` takes, sorted by name. `text` is what was asked for, for errors.
-    ///
-    /// All tagged names are looked at: an index of tags would do less.
-    pub fn find_tagged(
-        &self,
-        text: &str,
-        accept: &dyn Fn(&str) -> bool,
-        limits: FindLimits,
-        cancel: &Cancel,
-    ) -> Result<Vec<(MetricId, String)>, FindError> {
-        let mut found = Vec::new();
-        let mut next = Some(0);
-        let mut index = self.read();
-        while let Some(from) = next.take() {
-            cancel.check().map_err(|cancelled| FindError::cancelled(text, cancelled))?;
-            for (id, name) in index.tagged_from(from, CHECK_EVERY) {
-                next = id.0.checked_add(1);
-                if accept(name) {
-                    found.push((id, name.to_owned()));
-                }
-            }
-            if found.len() > limits.max_hits {
-                return Err(FindError::too_many(text, limits));
-            }
-            RwLockReadGuard::bump(&mut index);
-        }
-        drop(index);
-        found.sort_unstable_by(|(_, a), (_, b)| a.cmp(b));
-        Ok(found)
-    }
-
     /// `accept` is called with the lock held: it must not lock the index.
     pub(super) fn search(
         &self,

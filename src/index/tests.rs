@@ -9,6 +9,7 @@ use proptest::prelude::*;
 use super::search::Search;
 use super::*;
 use crate::model::Cancel;
+use crate::render::tag_query::TagQuery;
 
 const NO_LIMIT: FindLimits = FindLimits { max_hits: usize::MAX };
 
@@ -103,20 +104,22 @@ fn tagged_names_are_found_by_what_is_in_them() {
     let mut all: Vec<&str> = many.iter().map(String::as_str).collect();
     all.extend(["disk.used", "disk;host=h0001"]);
     let index = index(&all);
-    let found = |end: &'static str, max_hits: usize, cancel: &Cancel| {
-        index.find_tagged("the query", &|name| name.ends_with(end), FindLimits { max_hits }, cancel)
+    let query = TagQuery::new(&["host=~.*1$"]).unwrap();
+    let found = |max_hits: usize, cancel: &Cancel| {
+        let asked = Asked { text: "the query", conditions: &query.conditions() };
+        index.find_tagged(asked, FindLimits { max_hits }, cancel)
     };
     let never = Cancel::never();
-    let names: Vec<String> = found("1", 1000, &never).unwrap().into_iter().map(|(_, name)| name).collect();
+    let names: Vec<String> = found(1000, &never).unwrap().into_iter().map(|(_, name)| name).collect();
     assert_eq!((names.len(), names[0].as_str()), (301, "cpu;host=h0001"));
     assert!(names.is_sorted() && names.last().is_some_and(|name| name == "disk;host=h0001"));
-    assert!(matches!(found("1", 300, &never), Err(FindError::TooManyHits { limit: 300, .. })));
+    assert!(matches!(found(300, &never), Err(FindError::TooManyHits { limit: 300, .. })));
     let gone = Cancel::never();
     gone.cancel();
-    assert!(matches!(found("1", 1000, &gone), Err(FindError::Abandoned)));
+    assert!(matches!(found(1000, &gone), Err(FindError::Abandoned)));
     let id = index.read().lookup(b"disk;host=h0001").unwrap();
     assert!(index.write().remove(id));
-    assert_eq!(found("1", 1000, &never).unwrap().len(), 300);
+    assert_eq!(found(1000, &never).unwrap().len(), 300);
 }
 
 #[test]

@@ -117,6 +117,15 @@ pub fn tags(name: &str) -> BTreeMap<&str, &str> {
     found
 }
 
+/// The value of one tag of a canonical tagged name, with `name` for the metric itself; empty if it has no such tag.
+pub fn tag<'a>(name: &'a str, tag: &str) -> &'a str {
+    let Some((metric, list)) = name.split_once(';') else { return "" };
+    match tag {
+        "name" => metric.trim_start_matches('~'),
+        _ => list.split(';').find_map(|pair| pair.strip_prefix(tag)?.strip_prefix('=')).unwrap_or(""),
+    }
+}
+
 /// The id BigGraphite gives a metric: a UUID of version 5 over the canonical name.
 pub fn biggraphite_id(name: &str) -> Uuid {
     Uuid::new_v5(&BIGGRAPHITE_NAMESPACE, name.as_bytes())

@@ -35,8 +35,9 @@ impl FetchRequest {
         TimeRange { from, until }: TimeRange,
         now: i64,
     ) -> Result<Self, RenderError> {
-        let tags = Some(TagQuery::new(&tagged.conditions)?);
-        Ok(Self { pattern: tagged.text.clone(), tags, from, until, now })
+        let tags = TagQuery::new(&tagged.conditions);
+        let tags = tags.map_err(|error| RenderError::invalid(format!("seriesByTag: {error}")))?;
+        Ok(Self { pattern: tagged.text.clone(), tags: Some(tags), from, until, now })
     }
 }
 

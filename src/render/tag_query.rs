@@ -1,14 +1,31 @@
-//! What `seriesByTag` asks for: conditions on the tags of a series.
+//! What `seriesByTag` and `/tags` ask for: conditions on the tags of a series.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use super::error::RenderError;
+use crate::index::{TagCondition, TagWish};
+use crate::model::name;
 use crate::model::pattern::Pattern;
 
 /// Conditions that must all hold. Equal when written alike.
 #[derive(Clone)]
 pub struct TagQuery(Arc<[Condition]>);
+
+/// Why tags cannot be asked for in this way.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TagQueryError {
+    /// Not an expression at all.
+    #[error("invalid tag expression `{0}`: write tag=value, tag!=value, tag=~regex or tag!=~regex")]
+    Expression(String),
+    /// A regular expression that cannot be used; the text says why.
+    #[error("{0}")]
+    Regex(String),
+    /// Nothing that a series must have.
+    #[error("at least one tag expression must not match the empty string, such as name=x")]
+    Unbounded,
+}
 
 struct Condition {
     /// As written.
@@ -20,47 +37,74 @@ struct Condition {
 
 enum Test {
     Equals(String),
-    Matches(Pattern),
+    Matches {
+        pattern: Pattern,
+        /// What every text begins with that it matches.
+        prefix: String,
+    },
 }
 
 impl TagQuery {
     /// Of expressions such as `dc=east`, `dc!=east`, `dc=~ea.*` and `dc!=~ea.*`. A tag that a series does not have is
     /// empty. At least one condition must ask for a tag that is there.
-    pub fn new(expressions: &[String]) -> Result<Self, RenderError> {
-        let conditions =
-            expressions.iter().map(|text| Condition::parse(text)).collect::<Result<Vec<_>, _>>()?;
+    pub fn new<S: AsRef<str>>(expressions: &[S]) -> Result<Self, TagQueryError> {
+        let conditions: Result<Vec<_>, _> =
+            expressions.iter().map(|text| Condition::parse(text.as_ref())).collect();
+        let conditions = conditions?;
         if conditions.iter().all(|condition| condition.holds("")) {
-            let text =
-                "seriesByTag: at least one tagExpression must not match the empty string, such as name=x";
-            return Err(RenderError::invalid(text));
+            return Err(TagQueryError::Unbounded);
         }
         Ok(Self(conditions.into()))
     }
 
+    /// The conditions, for an index.
+    pub fn conditions(&self) -> Vec<&dyn TagCondition> {
+        self.0.iter().map(|condition| condition as &dyn TagCondition).collect()
+    }
+
     /// Does a tagged name fulfil it? A name without tags never does.
     pub fn matches(&self, name: &str) -> bool {
-        let Some((metric, tags)) = name.split_once(';') else { return false };
-        self.0.iter().all(|condition| {
-            let of_tag = |pair: &'_ str| pair.split_once('=').is_some_and(|(tag, _)| tag == condition.tag);
-            let value = match condition.tag.as_str() {
-                "name" => metric.trim_start_matches('~'),
-                _ => tags
-                    .split(';')
-                    .find(|pair| of_tag(pair))
-                    .map_or("", |pair| &pair[condition.tag.len() + 1..]),
-            };
-            condition.holds(value)
-        })
+        name::is_tagged(name)
+            && self.0.iter().all(|condition| condition.holds(name::tag(name, &condition.tag)))
     }
 }
 
+/// The text as a regular expression that must match from the start of a value: unless it says so itself.
+pub fn anchored(regex: &str) -> Result<impl Fn(&str) -> bool + use<>, TagQueryError> {
+    let pattern = anchored_pattern(regex)?;
+    Ok(move |text: &str| pattern.is_found(text))
+}
+
+fn anchored_pattern(regex: &str) -> Result<Pattern, TagQueryError> {
+    let text = if regex.starts_with('^') { regex.to_owned() } else { format!("^({regex})") };
+    Pattern::new(&text).map_err(|error| {
+        TagQueryError::Regex(format!(
+            "the regular expression `{}` cannot be used: {}",
+            error.pattern, error.reason
+        ))
+    })
+}
+
+/// The plain text that a regular expression begins with, as far as that is easily seen.
+fn literal_prefix(regex: &str) -> String {
+    let regex = regex.strip_prefix('^').unwrap_or(regex);
+    // Another branch may begin otherwise, and a flag may change what letters mean.
+    if regex.contains(['|', '(']) {
+        return String::new();
+    }
+    let plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | ':' | '/' | ',');
+    let end = regex.find(|c| !plain(c)).unwrap_or(regex.len());
+    let (mut prefix, rest) = (regex[..end].to_owned(), &regex[end..]);
+    // What may be repeated may be missing.
+    if rest.starts_with(['*', '?', '{']) {
+        prefix.pop();
+    }
+    prefix
+}
+
 impl Condition {
-    fn parse(text: &str) -> Result<Self, RenderError> {
-        let wrong = || {
-            RenderError::invalid(format!(
-                "seriesByTag: invalid tagExpression `{text}`: write tag=value, tag!=value, tag=~regex or tag!=~regex"
-            ))
-        };
+    fn parse(text: &str) -> Result<Self, TagQueryError> {
+        let wrong = || TagQueryError::Expression(text.to_owned());
         let at = text.find([';', '!', '=']).filter(|&at| at > 0).ok_or_else(wrong)?;
         let (tag, rest) = text.split_at(at);
         let (negated, rest) = rest.strip_prefix('!').map_or((false, rest), |rest| (true, rest));
@@ -70,17 +114,31 @@ impl Condition {
         }
         let test = match rest.strip_prefix('~') {
             None => Test::Equals(rest.to_owned()),
-            // From the start of the value, unless the expression says so itself.
-            Some(regex) if regex.starts_with('^') => Test::Matches(Pattern::new(regex)?),
-            Some(regex) => Test::Matches(Pattern::new(&format!("^({regex})"))?),
+            Some(regex) => Test::Matches { pattern: anchored_pattern(regex)?, prefix: literal_prefix(regex) },
         };
         Ok(Self { text: text.to_owned(), tag: tag.to_owned(), negated, test })
+    }
+}
+
+impl TagCondition for Condition {
+    fn tag(&self) -> &str {
+        &self.tag
+    }
+
+    fn wanted(&self) -> TagWish<'_> {
+        match (&self.test, self.negated) {
+            (Test::Equals(value), false) if value.is_empty() => TagWish::Absent,
+            (Test::Equals(value), true) if value.is_empty() => TagWish::Present,
+            (Test::Equals(value), false) => TagWish::Is(value),
+            (Test::Equals(value), true) => TagWish::IsNot(value),
+            (Test::Matches { prefix, .. }, _) => TagWish::Tested { prefix },
+        }
     }
 
     fn holds(&self, value: &str) -> bool {
         let found = match &self.test {
             Test::Equals(wanted) => value == wanted,
-            Test::Matches(pattern) => pattern.is_found(value),
+            Test::Matches { pattern, .. } => pattern.is_found(value),
         };
         found != self.negated
     }
@@ -115,9 +173,10 @@ impl std::fmt::Debug for TagQuery {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
-    fn query(expressions: &[&str]) -> Result<TagQuery, RenderError> {
-        TagQuery::new(&expressions.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>())
+    fn query(expressions: &[&str]) -> Result<TagQuery, TagQueryError> {
+        TagQuery::new(expressions)
     }
 
     #[test]
@@ -136,6 +195,8 @@ mod tests {
             (&["name=cpu", "dc="], "cpu;host=a", true),
             (&["dc!="], "cpu;host=a", false),
             (&["name=cpu"], "cpu", false),
+            (&["name=cpu"], "cpu;broken", false),
+            (&["dc=~ea|we"], "cpu;dc=west", true),
             (&["a=b=c"], "cpu;a=b=c", true),
         ] {
             assert_eq!(query(expressions).unwrap().matches(name), expected, "{expressions:?} {name}");
@@ -161,5 +222,45 @@ mod tests {
         assert_eq!(query(&["a=b"]).unwrap(), query(&["a=b"]).unwrap());
         assert_ne!(query(&["a=b"]).unwrap(), query(&["a=c"]).unwrap());
         assert_eq!(format!("{:?}", query(&["a=b"]).unwrap()), "[\"a=b\"]");
+    }
+
+    #[test]
+    fn the_start_of_a_regular_expression_narrows_the_search() {
+        for (regex, prefix) in [
+            ("web-1.*", "web-1"),
+            ("^web$", "web"),
+            ("webs?", "web"),
+            ("web*", "we"),
+            ("web{0}", "we"),
+            ("web+", "web"),
+            ("web|db", ""),
+            ("(web)", ""),
+            ("(?i)web", ""),
+            ("[w]eb", ""),
+            (r"\dweb", ""),
+            ("ü*", ""),
+            ("", ""),
+        ] {
+            assert_eq!(literal_prefix(regex), prefix, "{regex}");
+        }
+    }
+
+    #[test]
+    fn filters_match_from_the_start() {
+        let matches = |regex, text| anchored(regex).unwrap()(text);
+        assert!(matches("b|a", "abc") && matches("^a", "abc") && !matches("b", "abc") && matches("", "abc"));
+        assert!(anchored("(").is_err());
+    }
+
+    proptest! {
+        /// Whatever is found begins with the prefix.
+        #[test]
+        fn no_match_begins_otherwise(regex in "[ab.*+?|()\\[\\]{}1,^$\\\\-]{0,8}", value in "[ab1-]{0,6}") {
+            if let Ok(found) = anchored(&regex)
+                && found(&value)
+            {
+                prop_assert!(value.starts_with(&literal_prefix(&regex)), "{} {}", regex, value);
+            }
+        }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::engine::Engine;
 use crate::http::browser::Browse;
 use crate::http::{Backend, EventFailure, FindFailure, NameStream, Node};
-use crate::index::{FindError, FindLimits, Found, NameWalk};
+use crate::index::{FindLimits, Found, NameWalk, SharedIndex};
 use crate::model::glob::Glob;
 use crate::model::{Cancel, Cancelled, Event, EventFilter, EventId, MetricId, Policy, Span};
 use crate::render::source::Source;
@@ -40,7 +40,7 @@ impl Backend for Engine {
             }
             // What was created here a moment ago is not there yet. What was not may be deleted there.
             if has_unsent {
-                for here in self.index.find(&glob, limits, cancel).map_err(failure)?.iter() {
+                for here in self.index.find(&glob, limits, cancel)?.iter() {
                     let node = nodes.entry(here.path.to_owned()).or_default();
                     *node = (node.0 || here.leaf.is_some(), node.1 || here.directory);
                 }
@@ -50,7 +50,7 @@ impl Backend for Engine {
             }
             return Ok(());
         }
-        let found = self.index.find(&glob, limits, cancel).map_err(failure)?;
+        let found = self.index.find(&glob, limits, cancel)?;
         let leaves: Vec<MetricId> = found.iter().filter_map(|f| f.leaf).collect();
         let mut spans = self.points.spans(&leaves).into_iter();
         for found in found.iter() {
@@ -73,6 +73,18 @@ impl Backend for Engine {
         self.index.read().lookup_many(names.iter().copied(), &mut ids);
         let policy = |id: Option<MetricId>| self.points.policies().get(self.points.state(id?)?.0);
         ids.into_iter().map(policy).collect()
+    }
+
+    fn index(&self) -> Result<&SharedIndex, FindFailure> {
+        self.whole_index()
+    }
+
+    fn tag_series(&self, paths: &[&str]) -> Result<Vec<String>, FindFailure> {
+        self.make_series(paths)
+    }
+
+    fn delete_series(&self, paths: &[&str]) -> Result<(), FindFailure> {
+        self.delete_tagged(paths)
     }
 
     fn add_event(&self, event: &Event) -> Result<EventId, EventFailure> {
@@ -144,15 +156,5 @@ fn lookup_failure(error: LookupError) -> FindFailure {
         LookupError::Cluster(error) if error.is_retryable() => FindFailure::Away(text),
         LookupError::Cluster(_) => FindFailure::Store(text),
         _ => FindFailure::Limit(text),
-    }
-}
-
-pub(super) fn failure(error: FindError) -> FindFailure {
-    let text = error.to_string();
-    match error {
-        FindError::TooManyHits { .. } => FindFailure::Limit(text),
-        FindError::Deadline { .. } => FindFailure::Deadline,
-        FindError::Abandoned => FindFailure::Abandoned,
-        _ => FindFailure::Invalid(text),
     }
 }

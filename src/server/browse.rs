@@ -30,7 +30,7 @@ impl Browse for Engine {
             Place::TaggedNames => self.index.tagged_names(wanted, cancel),
             Place::TaggedWith(name) => self.index.tagged_with_name(name, wanted, cancel),
         };
-        let Page { entries, total } = page.map_err(super::backend::failure)?;
+        let Page { entries, total } = page.map_err(FindFailure::from)?;
         Ok(Listing { nodes: entries.into_iter().map(branch).collect(), total, complete: true })
     }
 
@@ -41,7 +41,7 @@ impl Browse for Engine {
         if self.asks_cluster() {
             return Err(FindFailure::Invalid(UNKNOWN_WORDS.to_owned()));
         }
-        let hits = self.index.search_words(text, limit, cancel).map_err(super::backend::failure)?;
+        let hits = self.index.search_words(text, limit, cancel).map_err(FindFailure::from)?;
         let nodes = hits.entries.into_iter().map(branch).collect();
         Ok(Listing { nodes, total: hits.total, complete: hits.complete })
     }
@@ -69,7 +69,7 @@ impl Browse for Engine {
     fn health(&self) -> Health {
         let (metrics, tagged) = {
             let index = self.index.read();
-            (index.len() as u64, index.tagged_len() as u64)
+            (index.len() as u64, index.tagged_len())
         };
         let counters = &self.telemetry;
         let rejected = Reject::ALL.iter().map(|&reason| (reason.label(), counters.rejected(reason)));

@@ -15,6 +15,7 @@ mod setbacks;
 mod sink;
 mod source;
 mod storage;
+mod tags;
 
 pub use cluster::cluster_settings;
 pub use copy::CopyError;

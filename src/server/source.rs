@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::engine::Engine;
 use crate::http::EventFailure;
-use crate::index::{FindError, FindLimits};
+use crate::index::{Asked, FindError, FindLimits};
 use crate::model::glob::Glob;
 use crate::model::{Cancel, Cancelled, EventFilter, MetricId};
 use crate::render::source::{FetchRequest, Fetched, Source, SourceError};
@@ -25,7 +25,7 @@ impl Source for Engine {
 }
 
 /// Tables of a cluster find names by their components, not by tags.
-const UNKNOWN_TAGS: &str = "seriesByTag needs all names in memory: set store.cassandra.index = \"memory\", or wait until \
+pub(super) const UNKNOWN_TAGS: &str = "tags are known when all names are in memory: set store.cassandra.index = \"memory\", or wait until \
                             the names of the cluster are loaded";
 
 /// What the requests of one render have used up.
@@ -64,8 +64,8 @@ impl Engine {
             if roster.is_some() {
                 return Err(SourceError::Invalid(UNKNOWN_TAGS.to_owned()));
             }
-            let accept = |name: &str| query.matches(name);
-            return self.index.find_tagged(&request.pattern, &accept, limits, cancel).map_err(find_failed);
+            let asked = Asked { text: &request.pattern, conditions: &query.conditions() };
+            return self.index.find_tagged(asked, limits, cancel).map_err(find_failed);
         }
         let glob = Glob::parse(&request.pattern).map_err(|e| SourceError::Invalid(e.to_string()))?;
         match roster {

@@ -334,3 +334,24 @@ fn an_event_is_everybodys_when_it_is_answered() {
     let id = &list[0]["id"];
     assert_eq!(two.json(&format!("/events/{id}"))["what"], list[0]["what"]);
 }
+
+#[test]
+fn tags_are_shared_with_all_names_in_memory_and_refused_without() {
+    let Some(settings) = &*SCHEMA else { return };
+    let (one, two) = (setup(settings, "memory").start(), setup(settings, "memory").start());
+    let (name, t) = (fresh("tagged"), now() - 60);
+    let find = |server: &Server, expressions: &str| {
+        server.get(&format!("/tags/findSeries?expr=name={name}{expressions}")).body
+    };
+    let (east, west) = (format!("{name};dc=east"), format!("{name};dc=west"));
+    one.store(&format!("{east} 1 {t}\n{west} 2 {t}\n"));
+    settle(&one);
+    until("the other server's tags", || find(&two, "") == json!([east, west]).to_string());
+    assert_eq!(find(&two, "&expr=dc!=west"), json!([east]).to_string());
+    assert_eq!(two.post("/tags/delSeries", &[("path", &east)]).body, "true");
+    until("the deletion", || find(&one, "") == json!([west]).to_string());
+    let asking = setup(settings, "sasi").start();
+    let answer = asking.get("/tags/findSeries?expr=name=x");
+    assert_eq!(answer.status, 400, "{}", answer.body);
+    assert!(answer.body.contains("store.cassandra.index"), "{}", answer.body);
+}

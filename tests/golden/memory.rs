@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use plumbago::http::browser::Browse;
 use plumbago::http::{Backend, EventFailure, FindFailure, NameStream, Node};
-use plumbago::index::{FindLimits, Index, SharedIndex};
+use plumbago::index::{Asked, FindLimits, Index, SharedIndex};
 use plumbago::model::glob::Glob;
 use plumbago::model::{Cancel, Event, EventFilter, EventId, MetricId};
 use plumbago::render::source::{FetchRequest, Fetched, Source, SourceError};
@@ -41,7 +41,8 @@ impl Memory {
         let invalid = |e: &dyn std::fmt::Display| SourceError::Invalid(e.to_string());
         let leaves = match &request.tags {
             Some(query) => {
-                self.index.find_tagged(&request.pattern, &|name| query.matches(name), LIMITS, cancel)
+                let asked = Asked { text: &request.pattern, conditions: &query.conditions() };
+                self.index.find_tagged(asked, LIMITS, cancel)
             }
             None => {
                 let glob = Glob::parse(&request.pattern).map_err(|e| invalid(&e))?;
@@ -114,6 +115,18 @@ impl Backend for Memory {
         names.sort_unstable();
         let mut names = names.into_iter();
         Box::new(move |limit| names.by_ref().take(limit).collect())
+    }
+
+    fn index(&self) -> Result<&SharedIndex, FindFailure> {
+        Ok(&self.index)
+    }
+
+    fn tag_series(&self, _: &[&str]) -> Result<Vec<String>, FindFailure> {
+        Err(FindFailure::Store("the data set stays as it is".to_owned()))
+    }
+
+    fn delete_series(&self, _: &[&str]) -> Result<(), FindFailure> {
+        Err(FindFailure::Store("the data set stays as it is".to_owned()))
     }
 
     fn add_event(&self, _: &Event) -> Result<EventId, EventFailure> {

@@ -8,6 +8,7 @@ mod browse;
 mod carbonapi;
 mod disk_full;
 mod events;
+mod grafana;
 #[path = "../graphite_web/page.rs"]
 mod graphite_web_page;
 mod harness;
@@ -19,3 +20,4 @@ mod relay;
 mod restart;
 mod rules;
 mod skip;
+mod tags;

@@ -1,9 +1,10 @@
 //! What each command does with the store.
 //!
-//! The embedded store belongs to one process. While a server runs on it, `find`, `read` and `write` go through that
-//! server's own ports ([`remote`]); the other commands say that it has to be stopped. A cluster belongs to nobody: commands
+//! The embedded store belongs to one process. While a server runs on it, `find`, `read`, `write` and `cardinality` go
+//! through that server's own ports ([`remote`]); the other commands say that it has to be stopped. A cluster belongs to nobody: commands
 //! about what is in it ([`cluster`]) ask it directly, whatever runs on this machine.
 
+mod cardinality;
 mod cluster;
 mod copy;
 mod inspect;
@@ -17,6 +18,7 @@ mod schema;
 use anyhow::{Context, Result, bail};
 use serde_json::json;
 
+pub(super) use cardinality::cardinality;
 pub(super) use copy::copy;
 pub(super) use inspect::{dump, fsck};
 pub(super) use names::{clean, repair};

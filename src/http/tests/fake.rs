@@ -9,7 +9,8 @@ use parking_lot::Mutex;
 
 use crate::http::browser::{Branch, Browse, Health, Listing, Place, Portrait, Wanted};
 use crate::http::{Backend, EventFailure, FindFailure, NameStream, Node};
-use crate::model::{Cancel, Cancelled, Event, EventFilter, EventId, TagFilter};
+use crate::index::SharedIndex;
+use crate::model::{Cancel, Cancelled, Event, EventFilter, EventId, MetricId, TagFilter, name};
 use crate::render::source::{FetchRequest, Fetched, Source, SourceError};
 
 /// The metrics, all with data from 1000 to 2000.
@@ -44,11 +45,22 @@ pub(super) struct FakeBackend {
     pub(super) broken: AtomicBool,
     /// Events by their place, which is their id but for one.
     pub(super) events: Mutex<Vec<Event>>,
+    /// What the tags API sees.
+    index: SharedIndex,
     /// More names for the list of all.
     pub(super) extra_names: Mutex<Vec<String>>,
 }
 
 impl FakeBackend {
+    /// Adds metrics to what the tags API sees.
+    pub(super) fn make(&self, paths: &[&str]) {
+        let mut index = self.index.write();
+        for path in paths {
+            let id = MetricId(index.len() as u32);
+            index.insert(id, &canonical(path)).unwrap();
+        }
+    }
+
     /// Works until it is cancelled.
     fn dawdle(&self, cancel: &Cancel) -> Cancelled {
         self.running.fetch_add(1, Ordering::SeqCst);
@@ -61,6 +73,10 @@ impl FakeBackend {
             std::thread::sleep(Duration::from_millis(1));
         }
     }
+}
+
+fn canonical(path: &str) -> String {
+    name::canonical(path, 100).unwrap().into_owned()
 }
 
 impl Backend for FakeBackend {
@@ -127,6 +143,24 @@ impl Backend for FakeBackend {
         names.sort();
         let mut names = names.into_iter();
         Box::new(move |limit| names.by_ref().take(limit).collect())
+    }
+
+    fn index(&self) -> Result<&SharedIndex, FindFailure> {
+        Ok(&self.index)
+    }
+
+    fn tag_series(&self, paths: &[&str]) -> Result<Vec<String>, FindFailure> {
+        self.make(paths);
+        Ok(paths.iter().map(|path| canonical(path)).collect())
+    }
+
+    fn delete_series(&self, paths: &[&str]) -> Result<(), FindFailure> {
+        let mut index = self.index.write();
+        for path in paths {
+            let id = index.lookup(canonical(path).as_bytes()).unwrap();
+            index.remove(id);
+        }
+        Ok(())
     }
 
     fn add_event(&self, event: &Event) -> Result<EventId, EventFailure> {

@@ -9,6 +9,7 @@ mod fake;
 mod find;
 mod listing;
 mod render;
+mod tags;
 mod transport;
 
 use std::io::{Read, Write};

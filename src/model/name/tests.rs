@@ -172,3 +172,18 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn one_tag_of_a_name() {
+    for (name, key, value) in [
+        ("cpu;dc=east;host=a", "dc", "east"),
+        ("cpu;dc=east;host=a", "host", "a"),
+        ("cpu;dc=east;host=a", "name", "cpu"),
+        ("cpu;dc=east;host=a", "ost", ""),
+        ("cpu;dc=east", "d", ""),
+        ("cpu;a=b=c", "a", "b=c"),
+        ("cpu", "name", ""),
+    ] {
+        assert_eq!(tag(name, key), value, "{name} {key}");
+    }
+}

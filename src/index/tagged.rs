@@ -1,0 +1,444 @@
+//! Finding tagged metrics, and what their tags are, while writers get in between.
+
+use parking_lot::RwLockReadGuard;
+use roaring::RoaringBitmap;
+
+use super::shared::SharedIndex;
+use super::tags::{Ids, Tag};
+use super::{CHECK_EVERY, FindError, FindLimits, Index};
+use crate::model::{Cancel, MetricId, name};
+
+/// A condition on one tag.
+pub trait TagCondition {
+    /// The tag.
+    fn tag(&self) -> &str;
+
+    /// What its value must be. Everything that follows from it is the index' business.
+    fn wanted(&self) -> TagWish<'_>;
+
+    /// Does it hold for a value? Who does not have the tag has the empty one.
+    fn holds(&self, value: &str) -> bool;
+}
+
+/// What the value of a tag must be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TagWish<'a> {
+    /// This, which is not empty.
+    Is(&'a str),
+    /// Anything but this, which is not empty.
+    IsNot(&'a str),
+    /// Anything.
+    Present,
+    /// There must be none.
+    Absent,
+    /// Only a test of each value tells. The values that are told apart from the empty one begin with `prefix`.
+    Tested {
+        /// May be empty.
+        prefix: &'a str,
+    },
+}
+
+/// A tag and how much there is of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TagSize {
+    /// The tag.
+    pub tag: String,
+    /// Values it has.
+    pub values: usize,
+    /// Metrics that have it.
+    pub metrics: u64,
+}
+
+/// A question, in the words of whoever asks.
+#[derive(Clone, Copy)]
+pub struct Asked<'a> {
+    /// For errors.
+    pub text: &'a str,
+    /// All must hold.
+    pub conditions: &'a [&'a dyn TagCondition],
+}
+
+impl SharedIndex {
+    /// The tagged metrics for which all conditions hold, sorted by name.
+    pub fn find_tagged(
+        &self,
+        asked: Asked<'_>,
+        limits: FindLimits,
+        cancel: &Cancel,
+    ) -> Result<Vec<(MetricId, String)>, FindError> {
+        let mut index = self.read();
+        let ids = matching(&mut index, asked, cancel)?;
+        if ids.len() > limits.max_hits as u64 {
+            return Err(FindError::too_many(asked.text, limits));
+        }
+        let mut found = Vec::with_capacity(ids.len() as usize);
+        for (at, id) in ids.iter().enumerate() {
+            if at % CHECK_EVERY == CHECK_EVERY - 1 {
+                pause(&mut index, asked, cancel)?;
+            }
+            found.extend(index.name(MetricId(id)).map(|name| (MetricId(id), name.to_owned())));
+        }
+        drop(index);
+        found.sort_unstable_by(|(_, a), (_, b)| a.cmp(b));
+        Ok(found)
+    }
+
+    /// Up to `limit` tags that `accept` takes, in order.
+    pub fn tags(&self, accept: &dyn Fn(&str) -> bool, limit: usize) -> Vec<String> {
+        let index = self.read();
+        let tags = index.tags.with_prefix("").map(|(tag, _)| tag);
+        tags.filter(|tag| accept(tag)).take(limit).map(str::to_owned).collect()
+    }
+
+    /// Every tag with its size, in order.
+    pub fn tag_sizes(&self) -> Vec<TagSize> {
+        let size = |(tag, of_tag): (&str, &Tag)| TagSize {
+            tag: tag.to_owned(),
+            values: of_tag.len(),
+            metrics: of_tag.metrics.len(),
+        };
+        self.read().tags.with_prefix("").map(size).collect()
+    }
+
+    /// Up to `limit` values of a tag that begin with `prefix` and that `accept` takes, in order, each with the number of
+    /// metrics that have it. `None` when there is no such tag.
+    pub fn tag_values(
+        &self,
+        tag: &str,
+        prefix: &str,
+        accept: &dyn Fn(&str) -> bool,
+        limit: usize,
+        cancel: &Cancel,
+    ) -> Result<Option<Vec<(String, u64)>>, FindError> {
+        let mut index = self.read();
+        if index.tags.get(tag).is_none() {
+            return Ok(None);
+        }
+        let mut found = Vec::new();
+        let asked = Asked { text: tag, conditions: &[] };
+        each_value(&mut index, asked, tag, prefix, cancel, |value, ids| {
+            if accept(value) {
+                found.push((value.to_owned(), ids.len()));
+            }
+            found.len() < limit
+        })?;
+        found.truncate(limit);
+        Ok(Some(found))
+    }
+
+    /// Up to `limit` tags, in order, that begin with `prefix` and that some of the metrics have for which the conditions
+    /// hold; the tags of the conditions are left out.
+    pub fn complete_tags(
+        &self,
+        asked: Asked<'_>,
+        prefix: &str,
+        limit: usize,
+        cancel: &Cancel,
+    ) -> Result<Vec<String>, FindError> {
+        let mut index = self.read();
+        let ids = matching(&mut index, asked, cancel)?;
+        let is_asked = |tag: &str| asked.conditions.iter().any(|condition| condition.tag() == tag);
+        let tags = index.tags.with_prefix(prefix);
+        let tags = tags.filter(|(tag, of_tag)| !is_asked(tag) && !of_tag.metrics.is_disjoint(&ids));
+        Ok(tags.take(limit).map(|(tag, _)| tag.to_owned()).collect())
+    }
+
+    /// Up to `limit` values of a tag, in order, that begin with `prefix` and that some of the metrics have for which the
+    /// conditions hold.
+    pub fn complete_values(
+        &self,
+        asked: Asked<'_>,
+        tag: &str,
+        prefix: &str,
+        limit: usize,
+        cancel: &Cancel,
+    ) -> Result<Vec<String>, FindError> {
+        let mut index = self.read();
+        let ids = matching(&mut index, asked, cancel)?;
+        let mut found = Vec::new();
+        if limit == 0 || ids.is_empty() {
+            return Ok(found);
+        }
+        each_value(&mut index, asked, tag, prefix, cancel, |value, of_value| {
+            if of_value.meets(&ids) {
+                found.push(value.to_owned());
+            }
+            found.len() < limit
+        })?;
+        Ok(found)
+    }
+}
+
+/// Lets a writer in, and ends when nobody waits any more.
+fn pause(index: &mut RwLockReadGuard<'_, Index>, asked: Asked<'_>, cancel: &Cancel) -> Result<(), FindError> {
+    cancel.check().map_err(|cancelled| FindError::cancelled(asked.text, cancelled))?;
+    RwLockReadGuard::bump(index);
+    Ok(())
+}
+
+/// The metrics for which all conditions hold. What costs least and leaves least comes first: then the rest often is a look
+/// at a few names.
+fn matching(
+    index: &mut RwLockReadGuard<'_, Index>,
+    asked: Asked<'_>,
+    cancel: &Cancel,
+) -> Result<RoaringBitmap, FindError> {
+    let mut conditions = asked.conditions.to_vec();
+    conditions.sort_by_key(|condition| match condition.wanted() {
+        TagWish::Is(_) => 0,
+        TagWish::Present => 1,
+        TagWish::Tested { .. } if !condition.holds("") => 2,
+        TagWish::IsNot(_) | TagWish::Absent => 3,
+        TagWish::Tested { .. } => 4,
+    });
+    let mut found = index.tags.metrics().clone();
+    for condition in conditions {
+        pause(index, asked, cancel)?;
+        narrow(index, &mut found, condition, asked, cancel)?;
+        if found.is_empty() {
+            break;
+        }
+    }
+    Ok(found)
+}
+
+/// Leaves in `found` those for which one more condition holds.
+fn narrow(
+    index: &mut RwLockReadGuard<'_, Index>,
+    found: &mut RoaringBitmap,
+    condition: &dyn TagCondition,
+    asked: Asked<'_>,
+    cancel: &Cancel,
+) -> Result<(), FindError> {
+    let tag = index.tags.get(condition.tag());
+    match condition.wanted() {
+        TagWish::Is(value) => match tag.and_then(|tag| tag.get(value)) {
+            Some(ids) => ids.retain_in(found),
+            None => found.clear(),
+        },
+        TagWish::IsNot(value) => {
+            if let Some(ids) = tag.and_then(|tag| tag.get(value)) {
+                let mut others = RoaringBitmap::new();
+                ids.add_to(&mut others);
+                *found -= others;
+            }
+        }
+        TagWish::Present => match tag {
+            Some(tag) => *found &= &tag.metrics,
+            None => found.clear(),
+        },
+        TagWish::Absent => {
+            if let Some(tag) = tag {
+                *found -= &tag.metrics;
+            }
+        }
+        TagWish::Tested { .. } if found.len() < tag.map_or(0, Tag::len) as u64 => {
+            return narrow_by_name(index, found, condition, asked, cancel);
+        }
+        TagWish::Tested { prefix } => {
+            let needed = !condition.holds("");
+            let mut picked = RoaringBitmap::new();
+            each_value(index, asked, condition.tag(), prefix, cancel, |value, ids| {
+                if condition.holds(value) == needed {
+                    ids.add_to(&mut picked);
+                }
+                true
+            })?;
+            if needed { *found &= picked } else { *found -= picked }
+        }
+    }
+    Ok(())
+}
+
+/// The same by looking at the names of those that are left.
+fn narrow_by_name(
+    index: &mut RwLockReadGuard<'_, Index>,
+    found: &mut RoaringBitmap,
+    condition: &dyn TagCondition,
+    asked: Asked<'_>,
+    cancel: &Cancel,
+) -> Result<(), FindError> {
+    let mut kept = RoaringBitmap::new();
+    for (at, id) in found.iter().enumerate() {
+        if at % CHECK_EVERY == CHECK_EVERY - 1 {
+            pause(index, asked, cancel)?;
+        }
+        let value = index.name(MetricId(id)).map(|name| name::tag(name, condition.tag()));
+        if value.is_some_and(|value| condition.holds(value)) {
+            kept.insert(id);
+        }
+    }
+    *found = kept;
+    Ok(())
+}
+
+/// Visits the values of a tag that begin with `prefix`, in order, for as long as `visit` wants more.
+fn each_value(
+    index: &mut RwLockReadGuard<'_, Index>,
+    asked: Asked<'_>,
+    tag: &str,
+    prefix: &str,
+    cancel: &Cancel,
+    mut visit: impl FnMut(&str, &Ids) -> bool,
+) -> Result<(), FindError> {
+    let mut last: Option<String> = None;
+    loop {
+        let Some(values) = index.tags.get(tag) else { return Ok(()) };
+        let (mut seen, mut next) = (0, None);
+        for (value, ids) in values.with_prefix(prefix, last.as_deref()).take(CHECK_EVERY) {
+            if !visit(value, ids) {
+                return Ok(());
+            }
+            seen += 1;
+            next = (seen == CHECK_EVERY).then(|| value.to_owned());
+        }
+        if next.is_none() {
+            return Ok(());
+        }
+        last = next;
+        pause(index, asked, cancel)?;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+    use proptest::sample::{select, subsequence};
+
+    use super::*;
+    use crate::render::tag_query::TagQuery;
+
+    const NO_LIMIT: FindLimits = FindLimits { max_hits: usize::MAX };
+
+    fn shared(names: &[String]) -> SharedIndex {
+        let mut index = Index::new();
+        for (id, name) in (0..).zip(names) {
+            index.insert(MetricId(id), name).unwrap();
+        }
+        SharedIndex::new(index)
+    }
+
+    fn found(index: &SharedIndex, query: &TagQuery) -> Vec<String> {
+        let asked = Asked { text: "", conditions: &query.conditions() };
+        let found = index.find_tagged(asked, NO_LIMIT, &Cancel::never()).unwrap();
+        found.into_iter().map(|(_, name)| name).collect()
+    }
+
+    const EXPRESSIONS: [&str; 24] = [
+        "name=m0",
+        "name=m1",
+        "name!=m0",
+        "name=~m",
+        "name=~m[01]",
+        "name!=~m1",
+        "dc=east",
+        "dc=west",
+        "dc!=east",
+        "dc=",
+        "dc!=",
+        "dc=~e",
+        "dc=~.*",
+        "dc=~east|west",
+        "dc!=~ea",
+        "dc!=~.*",
+        "host=1",
+        "host=~1",
+        "host=~[0-3]$",
+        "host!=",
+        "host!=~2",
+        "nosuch=x",
+        "nosuch=",
+        "nosuch!=~x",
+    ];
+
+    prop_compose! {
+        fn any_name()(
+            metric in 0..3_u8,
+            dc in select(vec!["", ";dc=east", ";dc=west", ";dc=eastern"]),
+            host in prop::option::of(0..20_u8),
+        ) -> String {
+            let host = host.map_or_else(String::new, |host| format!(";host={host}"));
+            format!("m{metric}{dc}{host}")
+        }
+    }
+
+    proptest! {
+        /// Against looking at every name.
+        #[test]
+        fn finds_what_a_look_at_every_name_finds(
+            names in prop::collection::btree_set(any_name(), 0..60),
+            removed in prop::collection::vec(0..60_u32, 0..10),
+            expressions in subsequence(EXPRESSIONS.to_vec(), 1..4),
+        ) {
+            let names: Vec<String> = names.into_iter().collect();
+            let index = shared(&names);
+            for id in &removed {
+                index.write().remove(MetricId(*id));
+            }
+            let left = (0..).zip(&names).filter(|(id, _)| !removed.contains(id)).map(|(_, name)| name);
+            if let Ok(query) = TagQuery::new(&expressions) {
+                let mut expected: Vec<&String> = left.filter(|name| query.matches(name)).collect();
+                expected.sort();
+                let found = found(&index, &query);
+                prop_assert_eq!(found.iter().collect::<Vec<_>>(), expected.clone());
+                check_completions(&index, &query, &expressions, &expected)?;
+            }
+        }
+    }
+
+    fn check_completions(
+        index: &SharedIndex,
+        query: &TagQuery,
+        expressions: &[&str],
+        expected: &[&String],
+    ) -> Result<(), TestCaseError> {
+        let asked = Asked { text: "", conditions: &query.conditions() };
+        let searched: Vec<&str> =
+            expressions.iter().map(|text| text.split(['!', '=']).next().unwrap()).collect();
+        let pairs = || expected.iter().flat_map(|name| name::tags(name));
+        let tags: BTreeSet<&str> =
+            pairs().map(|(tag, _)| tag).filter(|tag| !searched.contains(tag)).collect();
+        let got = index.complete_tags(asked, "", 2, &Cancel::never()).unwrap();
+        prop_assert_eq!(got, tags.into_iter().take(2).collect::<Vec<_>>());
+        for (tag, prefix) in [("host", "1"), ("dc", ""), ("name", "m")] {
+            let values: BTreeSet<&str> = pairs()
+                .filter(|(of, value)| *of == tag && value.starts_with(prefix))
+                .map(|(_, value)| value)
+                .collect();
+            let got = index.complete_values(asked, tag, prefix, 3, &Cancel::never()).unwrap();
+            prop_assert_eq!(got, values.into_iter().take(3).collect::<Vec<_>>());
+        }
+        Ok(())
+    }
+
+    /// More values than are looked at in one go, and more names.
+    #[test]
+    fn many_values_are_all_looked_at() {
+        let names: Vec<String> = (0..5000).map(|i| format!("m;host=h{i:04};kind={}", i % 2)).collect();
+        let index = shared(&names);
+        let count = |expressions: &[&str]| found(&index, &TagQuery::new(expressions).unwrap()).len();
+        assert_eq!(count(&["host=~.*7$"]), 500);
+        assert_eq!(count(&["name=m", "host!=~.*7$"]), 4500);
+        assert_eq!(count(&["kind=1", "host=~.*7$"]), 500);
+        assert_eq!(count(&["kind=0", "host=~.*7$"]), 0);
+        assert_eq!(count(&["host=~h00"]), 100);
+        let values = index.tag_values("host", "h1", &|value| value.ends_with('9'), 1000, &Cancel::never());
+        assert_eq!(values.unwrap().unwrap().len(), 100);
+        assert_eq!(index.tag_values("host", "", &|_| true, 3, &Cancel::never()).unwrap().unwrap().len(), 3);
+        assert!(index.tag_values("nosuch", "", &|_| true, 3, &Cancel::never()).unwrap().is_none());
+        assert_eq!(index.tags(&|tag| tag != "kind", 9), ["host", "name"]);
+    }
+
+    #[test]
+    fn limits_and_deadlines_are_kept() {
+        let index = shared(&["m;a=1".to_owned(), "m;a=2".to_owned()]);
+        let query = TagQuery::new(&["name=m"]).unwrap();
+        let asked = Asked { text: "name=m", conditions: &query.conditions() };
+        let error = index.find_tagged(asked, FindLimits { max_hits: 1 }, &Cancel::never()).unwrap_err();
+        assert!(error.to_string().contains("`name=m` matches more than 1 names"), "{error}");
+        let late = Cancel::at(std::time::Instant::now());
+        assert!(matches!(index.find_tagged(asked, NO_LIMIT, &late), Err(FindError::Deadline { .. })));
+    }
+}

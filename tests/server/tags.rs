@@ -1,0 +1,67 @@
+//! Tagged series: found by their tags from the moment they are stored until they are deleted.
+
+use serde_json::{Value, json};
+
+use super::harness::{Server, Setup, now};
+
+fn find(server: &Server, query: &str) -> Value {
+    server.json(&format!("/tags/findSeries?{query}"))
+}
+
+#[test]
+fn series_are_found_by_tag_as_they_come_and_go() {
+    let server = Server::start();
+    let t = now() / 60 * 60 - 600;
+    server.store(&format!(
+        "disk;host=b;dc=east 1 {t}\ndisk;dc=east;host=a 2 {t}\ndisk;dc=west 3 {t}\nuntagged 4 {t}\n"
+    ));
+    assert_eq!(find(&server, "expr=dc=east"), json!(["disk;dc=east;host=a", "disk;dc=east;host=b"]));
+    assert_eq!(server.json("/tags/autoComplete/values?tag=host&expr=dc=east"), json!(["a", "b"]));
+    let series = server.render("seriesByTag(\"name=disk\", \"host=\")", t - 10, t);
+    assert_eq!(series, [("disk;dc=west".to_owned(), vec![(3.0, t)])]);
+    // After a kill all of it is made again from the log.
+    let server = server.kill().start();
+    assert_eq!(find(&server, "expr=dc=~.&expr=host=a"), json!(["disk;dc=east;host=a"]));
+    assert_eq!(server.post("/tags/delSeries", &[("path", "disk;host=a;dc=east")]).body, "true");
+    assert_eq!(find(&server, "expr=dc=east"), json!(["disk;dc=east;host=b"]));
+    let server = server.kill().start();
+    assert_eq!(find(&server, "expr=dc=east"), json!(["disk;dc=east;host=b"]));
+    // The next point brings it back.
+    server.store(&format!("disk;dc=east;host=a 5 {}\n", t + 20));
+    assert_eq!(find(&server, "expr=host=a"), json!(["disk;dc=east;host=a"]));
+    assert_eq!(server.points("disk;dc=east;host=a", t - 10, t + 20), [(5.0, t + 20)]);
+    let untagged = server.post("/tags/delSeries", &[("path", "untagged")]);
+    assert_eq!(untagged.status, 400, "{}", untagged.body);
+}
+
+#[test]
+fn a_series_can_be_tagged_before_it_has_points() {
+    let server = Setup::new().set("ingest.max_metrics", "2").start();
+    let made = server.post("/tags/tagMultiSeries", &[("path", "a;y=2;x=1"), ("path", "b;x=1")]);
+    assert_eq!(made.body, r#"["a;x=1;y=2","b;x=1"]"#);
+    assert_eq!(server.post("/tags/tagSeries", &[("path", "a;x=1;y=2")]).body, r#""a;x=1;y=2""#);
+    let over = server.post("/tags/tagSeries", &[("path", "c;x=1")]);
+    assert_eq!(over.status, 422, "{}", over.body);
+    assert!(over.body.contains("metric_limit"), "{}", over.body);
+    let broken = server.post("/tags/tagSeries", &[("path", "c;x")]);
+    assert_eq!(broken.status, 400, "{}", broken.body);
+    let server = server.kill().start();
+    assert_eq!(find(&server, "expr=x=1"), json!(["a;x=1;y=2", "b;x=1"]));
+}
+
+#[test]
+fn the_command_counts_as_the_server_does() {
+    let server = Server::start();
+    server.store(&format!("a.b.c 1 {0}\na.b.d 1 {0}\nx;host=1 1 {0}\nx;host=2 1 {0}\n", now()));
+    let counted = server.json("/internal/cardinality?below=a&depth=1");
+    assert_eq!(counted["prefixes"], json!([{"prefix": "a.b", "metrics": 2}]));
+    let (status, setup) = server.stop("TERM");
+    assert!(status.success());
+    let output = setup.run(&["--output", "json", "cardinality", "a"]);
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(serde_json::from_slice::<Value>(&output.stdout).unwrap(), counted);
+    let output = setup.run(&["cardinality"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("4 metrics, 2 of them tagged"), "{text}");
+    assert!(text.contains("host"), "{text}");
+}
