@@ -46,7 +46,7 @@ impl Engine {
                 count if count > limit => Err(EventFailure::Limit(format!(
                     "more than {limit} events match; ask for a shorter time or more tags, or raise query.max_events"
                 ))),
-                _ if seen % CHECK_EVERY == 0 => cancel.check().map_err(cancelled),
+                _ if seen.is_multiple_of(CHECK_EVERY) => cancel.check().map_err(cancelled),
                 _ => Ok(()),
             };
             if outcome.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
