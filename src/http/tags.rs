@@ -21,6 +21,8 @@ use crate::render::tag_query::{TagQuery, TagQueryError, anchored};
 
 type Answer = Result<Response, JsonFailure>;
 type Received = Result<Call, Failure>;
+/// A test of a tag or a value.
+type Filter = Box<dyn Fn(&str) -> bool>;
 
 #[derive(Serialize)]
 struct Tag<'a> {
@@ -177,7 +179,7 @@ impl Ask<'_> {
     }
 
     /// The test that `filter` asks for.
-    fn filter(&self) -> Result<Box<dyn Fn(&str) -> bool>, Failure> {
+    fn filter(&self) -> Result<Filter, Failure> {
         Ok(match self.params.get("filter").filter(|filter| !filter.is_empty()) {
             Some(filter) => Box::new(anchored(filter).map_err(wrong)?),
             None => Box::new(|_| true),
