@@ -3,7 +3,6 @@
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use super::error::RenderError;
 use crate::index::{TagCondition, TagWish};
 use crate::model::name;
 use crate::model::pattern::Pattern;
