@@ -5,7 +5,6 @@ use serde_json::json;
 use crate::harness;
 use crate::metrics::Metrics;
 use crate::page;
-use crate::skip::skip;
 use crate::web::Web;
 
 fn settings(metrics: &Metrics) -> String {
@@ -65,9 +64,6 @@ fn a_cluster_of_two_is_merged() {
 fn a_cluster_completes_tags() {
     let test = "a_cluster_completes_tags";
     let metrics = Metrics::store();
-    if metrics.server.get("/tags").status == 404 {
-        return skip(test, "this Plumbago has no /tags yet");
-    }
     for post in ["False", "True"] {
         let settings = settings_with(&metrics, &format!("REMOTE_STORE_USE_POST = {post}"));
         let Some(web) = Web::start(test, &settings) else { return };
@@ -81,9 +77,6 @@ fn a_cluster_completes_tags() {
 fn the_tag_database_over_http_works() {
     let test = "the_tag_database_over_http_works";
     let metrics = Metrics::store();
-    if metrics.server.get("/tags").status == 404 {
-        return skip(test, "this Plumbago has no /tags yet");
-    }
     let Some(web) = Web::start(test, &settings(&metrics)) else { return };
     for question in
         ["/tags", "/tags/host", "/tags/findSeries?expr=host=web1", "/tags/autoComplete/values?tag=host"]

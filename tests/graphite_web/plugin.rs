@@ -5,7 +5,6 @@ use serde_json::json;
 use crate::harness::Setup;
 use crate::metrics::Metrics;
 use crate::page;
-use crate::skip::skip;
 use crate::web::Web;
 
 fn settings(metrics: &Metrics) -> String {
@@ -86,9 +85,6 @@ const TAG_QUESTIONS: [&str; 13] = [
 fn the_plug_in_serves_tags() {
     let test = "the_plug_in_serves_tags";
     let metrics = Metrics::store();
-    if metrics.server.get("/tags").status == 404 {
-        return skip(test, "this Plumbago has no /tags yet");
-    }
     let Some(web) = Web::start(test, &settings(&metrics)) else { return };
     for question in TAG_QUESTIONS {
         assert_eq!(web.json(question), metrics.server.json(question), "{question}");
