@@ -34,8 +34,8 @@ impl Setup {
         for listener in ["http", "carbon", "pickle"] {
             setup = setup.set(&format!("listen.{listener}"), "127.0.0.1:0");
         }
-        // Disks of test machines are often nearly full.
-        setup.set("store.reserve_bytes", "0")
+        // Disks of test machines are often nearly full, and a test that takes a minute expects only its own metrics.
+        setup.set("store.reserve_bytes", "0").set("telemetry.carbon_interval", "0s")
     }
 
     /// Adds `--set key=value`; a later one wins.

@@ -1,6 +1,6 @@
 //! Commands on the data directory of a server that is stopped.
 
-use crate::harness::{Server, Setup, now};
+use crate::harness::{Server, Setup, now, wait_until};
 
 fn setup() -> Setup {
     let rule =
@@ -83,4 +83,21 @@ fn a_copy_is_refused_where_it_would_mean_something_else() {
     }
     let (code, _, said) = run(&setup, &["copy", "a.sum", "b.sum", "--until", &(base - 60).to_string()]);
     assert!(code == Some(0) && said.contains("1 metrics with 0 points"), "{said}");
+}
+
+#[test]
+fn a_server_stores_its_own_numbers_under_the_names_of_carbon() {
+    let server = Setup::new()
+        .set("retention.default", "1s:1h")
+        .set("telemetry.carbon_interval", "1s")
+        .set("telemetry.carbon_prefix", "carbon.agents.here")
+        .start();
+    server.store(&format!("a.b 1 {}\na.b 2 {}\n", now() - 2, now() - 1));
+    let told = |name: &str| server.points(&format!("carbon.agents.here.{name}"), now() - 60, now() + 5);
+    let sum = |points: Vec<(f64, u64)>| points.iter().map(|(value, _)| value).sum::<f64>();
+    wait_until("both points in the numbers", || sum(told("metricsReceived")) == 2.0);
+    wait_until("both points in the numbers", || sum(told("committedPoints")) == 2.0);
+    assert!(told("memUsage").iter().all(|&(bytes, _)| bytes > 1e6));
+    // They are not points that came.
+    assert_eq!(server.counter("plumbago_points_stored_total"), 2);
 }
