@@ -214,6 +214,8 @@ impl Roster {
         if begins_anew {
             self.remember(&cursor)?;
             *self.cursor.lock() = Some(cursor);
+            // What was created during the reading was found in the cluster until now, and must not vanish for a moment.
+            self.follow(engine)?;
         }
         if self.reload_interval.is_some() && self.nothing_waits() {
             let unseen = (0..sent).zip(seen).filter(|(_, seen)| !seen).map(|(id, _)| MetricId(id));

@@ -16,9 +16,9 @@ class Quiet(WSGIRequestHandler):
 
 
 def main():
-    data = capture.read_data(os.path.join(capture.HERE, "data.test"))
+    data, events = capture.read_data(os.path.join(capture.HERE, "data.test"))
     with tempfile.TemporaryDirectory() as folder:
-        capture.start_graphite(folder, data)
+        capture.start_graphite(folder, data, events)
         from django.core.wsgi import get_wsgi_application
 
         server = make_server("127.0.0.1", 0, get_wsgi_application(), handler_class=Quiet)

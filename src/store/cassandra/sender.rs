@@ -5,9 +5,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use scylla::client::session::Session;
-use scylla::errors::ExecutionError;
-use scylla::serialize::row::SerializeRow;
 use scylla::statement::batch::{Batch, BatchType};
 use scylla::statement::prepared::PreparedStatement;
 use tokio::sync::Semaphore;
@@ -198,26 +195,12 @@ async fn write(cluster: &Cluster, stage: Stage, rows: &Rows, timestamp_us: i64) 
     let statement = cluster.prepare(Purpose::Write, &text).await?;
     let session = cluster.session().await?;
     let sent = match rows {
-        Rows::Raw(rows) => put(cluster, session, &statement, rows, timestamp_us).await,
-        Rows::Aggregated(rows) => put(cluster, session, &statement, rows, timestamp_us).await,
+        Rows::Raw(rows) => session.batch(&batch(cluster, &statement, rows.len(), timestamp_us), rows).await,
+        Rows::Aggregated(rows) => {
+            session.batch(&batch(cluster, &statement, rows.len(), timestamp_us), rows).await
+        }
     };
-    sent.map_err(|error| ClusterError::of(format!("write points to {keyspace}.{table}"), &error))
-}
-
-/// A row alone is no batch: that is less work for the cluster.
-async fn put<R: SerializeRow>(
-    cluster: &Cluster,
-    session: &Session,
-    statement: &Arc<PreparedStatement>,
-    rows: &[R],
-    timestamp_us: i64,
-) -> Result<(), ExecutionError> {
-    if let [row] = rows {
-        let mut statement = PreparedStatement::clone(statement);
-        statement.set_timestamp(Some(timestamp_us));
-        return session.execute_unpaged(&statement, row).await.map(drop);
-    }
-    session.batch(&batch(cluster, statement, rows.len(), timestamp_us), rows).await.map(drop)
+    sent.map(drop).map_err(|error| ClusterError::of(format!("write points to {keyspace}.{table}"), &error))
 }
 
 /// A batch goes to the node of its first row, and all rows are in one partition, so that is where they all belong.
