@@ -23,6 +23,10 @@ pub(super) fn alias_by_node(mut call: Invocation<'_>) -> Result<Value, RenderErr
 
 pub(super) fn alias_sub(mut call: Invocation<'_>) -> Result<Value, RenderError> {
     let mut series = call.series(0);
+    // An expression with nothing to search is not looked at, as in graphite-web.
+    if series.is_empty() {
+        return Ok(series.into());
+    }
     let search = Pattern::new(call.text(1))?;
     let replace = Replacement::new(call.text(2), &search)?;
     series.iter_mut().for_each(|s| s.name = replace.apply(&search, &s.name).into());

@@ -51,6 +51,9 @@ fn replaced_names(
     series: &[Series],
     search: usize,
 ) -> Result<Vec<String>, RenderError> {
+    if series.is_empty() {
+        return Ok(Vec::new());
+    }
     let pattern = Pattern::new(call.text(search))?;
     let replacement = Replacement::new(call.text(search + 1), &pattern)?;
     Ok(series.iter().map(|s| replacement.apply(&pattern, &s.name)).collect())
