@@ -85,8 +85,13 @@ impl Series {
 
     /// Says that its values, as they are now, were counted.
     pub fn counted(mut self) -> Self {
-        self.counts = Some(Arc::clone(&self.values));
+        self.mark_counted();
         self
+    }
+
+    /// [`Series::counted`] in place.
+    pub fn mark_counted(&mut self) {
+        self.counts = Some(Arc::clone(&self.values));
     }
 
     /// Were its values counted?

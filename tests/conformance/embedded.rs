@@ -46,35 +46,7 @@ macro_rules! claims {
     };
 }
 
-claims! { points:
-    a_cut_is_invisible_until_its_commit_and_durable_after_it,
-    a_later_cut_replaces_slots_and_leaves_the_others,
-    a_snapshot_stays_as_it_was,
-    what_is_not_there_is_an_empty_window,
-    a_batch_answers_in_the_order_asked,
-    the_position_survives,
-    expiry_never_drops_what_is_younger,
-    deleting_removes_the_slots_of_those_metrics_only,
-    partial_aggregates_keep_value_and_count,
-}
-
-claims! { metrics:
-    metrics_come_back_in_the_order_of_their_ids,
-    creating_again_changes_nothing,
-    deleted_metrics_are_gone,
-    spans_only_grow,
-    earlier_policies_are_remembered,
-}
-
-claims! { events:
-    an_event_is_found_by_id_and_time_and_survives,
-    events_of_one_second_have_ids_of_their_own,
-    an_event_can_happen_twice,
-    events_come_in_the_order_of_time_edges_included,
-    events_of_many_years_are_one_list,
-    a_scan_ends_when_its_visitor_has_enough,
-    what_never_happened_is_not_found,
-}
+crate::every_claim! { claims }
 
 #[test]
 fn a_second_opening_is_refused_with_the_path() {

@@ -9,13 +9,14 @@ from django.conf import settings
 from graphite.finders.utils import BaseFinder, FindQuery
 from graphite.node import BranchNode, LeafNode
 
-from plumbago_graphite.client import Client, Limit, shared_client
+from plumbago_graphite.client import Client, shared_client
+from plumbago_graphite.completion import Completion
 from plumbago_graphite.context import Context, forwarded
 from plumbago_graphite.options import Options
 from plumbago_graphite.reader import PlumbagoReader
 
 
-class PlumbagoFinder(BaseFinder):
+class PlumbagoFinder(Completion, BaseFinder):
     """Finds and fetches by asking Plumbago. For ``STORAGE_FINDERS``."""
 
     tags = True
@@ -58,25 +59,3 @@ class PlumbagoFinder(BaseFinder):
     def get_index(self, requestContext: Context) -> list[str]:
         """The names of all metrics."""
         return self._client.index(forwarded(requestContext))
-
-    def auto_complete_tags(
-        self,
-        exprs: Iterable[str],
-        tagPrefix: Optional[str] = None,
-        limit: Limit = None,
-        requestContext: Context = None,
-    ) -> list[str]:
-        """Tags of the matching series."""
-        return self._client.complete_tags(exprs, tagPrefix, limit, forwarded(requestContext))
-
-    def auto_complete_values(
-        self,
-        exprs: Iterable[str],
-        tag: str,
-        valuePrefix: Optional[str] = None,
-        limit: Limit = None,
-        requestContext: Context = None,
-    ) -> list[str]:
-        """Values of a tag among the matching series."""
-        headers = forwarded(requestContext)
-        return self._client.complete_values(exprs, tag, valuePrefix, limit, headers)

@@ -9,11 +9,12 @@ from graphite.tags.base import BaseTagDB
 from graphite.tags.utils import TaggedSeries
 
 from plumbago_graphite.client import Limit, shared_client
+from plumbago_graphite.completion import Completion
 from plumbago_graphite.context import Context, forwarded
 from plumbago_graphite.options import Options
 
 
-class PlumbagoTagDB(BaseTagDB):
+class PlumbagoTagDB(Completion, BaseTagDB):
     """Looks tags up in Plumbago, which knows them from the names it received: nothing has to be written here. For ``TAGDB``."""
 
     def __init__(self, settings: Any, *args: Any, **kwargs: Any) -> None:
@@ -78,25 +79,3 @@ class PlumbagoTagDB(BaseTagDB):
     def del_multi_series(self, seriesList: Iterable[str], requestContext: Context = None) -> bool:
         """Takes series out."""
         return self._client.delete_series(seriesList, forwarded(requestContext))
-
-    def auto_complete_tags(
-        self,
-        exprs: Iterable[str],
-        tagPrefix: Optional[str] = None,
-        limit: Limit = None,
-        requestContext: Context = None,
-    ) -> list[str]:
-        """Tags of the matching series."""
-        return self._client.complete_tags(exprs, tagPrefix, limit, forwarded(requestContext))
-
-    def auto_complete_values(
-        self,
-        exprs: Iterable[str],
-        tag: str,
-        valuePrefix: Optional[str] = None,
-        limit: Limit = None,
-        requestContext: Context = None,
-    ) -> list[str]:
-        """Values of a tag among the matching series."""
-        headers = forwarded(requestContext)
-        return self._client.complete_values(exprs, tag, valuePrefix, limit, headers)

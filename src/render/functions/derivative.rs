@@ -93,7 +93,7 @@ fn each(mut call: Invocation<'_>, values: impl Fn(&[f64], i64) -> Vec<f64>) -> R
         let is_counted = s.is_counted() && function != "perSecond";
         s.values = values(&s.values, s.step).into();
         if is_counted {
-            *s = s.clone().counted();
+            s.mark_counted();
         }
     }
     Ok(series.into())
