@@ -48,4 +48,6 @@ pub mod server;
 
 pub mod telemetry;
 
+pub mod pem;
+
 pub mod cli;

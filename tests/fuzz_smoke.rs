@@ -40,6 +40,7 @@ macro_rules! targets {
 
 targets! {
     block at "../fuzz/fuzz_targets/block.rs"
+    cache_query at "../fuzz/fuzz_targets/cache_query.rs"
     call at "../fuzz/fuzz_targets/call.rs"
     chunk at "../fuzz/fuzz_targets/chunk.rs"
     glob at "../fuzz/fuzz_targets/glob.rs"
@@ -89,6 +90,8 @@ const WORDS: &[&str] = &[
     "now-3d_2026-01-31 23:59",
     "\u{80}\u{2}](X\u{3}\0\0\0a.bJ\0\0\0\0G\0\0\0\0\0\0\0\0\u{86}\u{86}e.",
     "(lp0\n(S'a.b'\np1\n(I1\nF2.5\ntp2\ntp3\na.",
+    "(dS'type'\nS'cache-query'\nsS'metric'\nVa.b\ns.",
+    "}(U\u{4}typeU\u{10}cache-query-bulkU\u{7}metrics](U\u{1}aq\u{1}h\u{1}eu.",
     "1s:1h,10s:1d",
     "nan inf -inf 1_000 1e999 0x10",
 ];

@@ -1,15 +1,18 @@
 //! Loading: the layers in order, then carbon's files, then one checked [`Config`].
 
+use std::collections::HashMap;
 use std::io;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::kinds::{MaybePath, StoreChoice};
 use super::raw::{self, Raw};
-use super::resolved::{Config, Ingest, Listen, NameRules, OwnMetrics, Query, Store, StoreKind};
+use super::resolved::{Config, Http, Ingest, NameRules, OwnMetrics, Query, Store, StoreKind};
 use super::rules::{DEFAULT_AGGREGATION, Rules};
 use super::{
-    Cassandra, ConfigError, Origin, Settings, Sources, Tls, document, storage_aggregation, storage_schemas,
+    Cassandra, ConfigError, Listen, ListenTls, Origin, Settings, Sources, Tls, document, storage_aggregation,
+    storage_schemas,
 };
 
 /// A configuration and how it came about.
@@ -37,10 +40,11 @@ impl Loaded {
         sources.apply_flags(&mut settings)?;
 
         let raw = settings.to_raw();
-        refuse_shared_address(&raw, &settings)?;
         let mut warnings = Vec::new();
         let rules = rules(&raw.retention, &mut settings, &mut warnings)?;
-        Ok(Self { config: resolve(raw, rules), settings, file: sources.file.clone(), warnings })
+        let config = resolve(raw, rules, &settings)?;
+        refuse_shared_address(&config.listen, &settings)?;
+        Ok(Self { config, settings, file: sources.file.clone(), warnings })
     }
 }
 
@@ -49,24 +53,48 @@ fn read_file(path: &Path) -> Result<String, ConfigError> {
 }
 
 /// Two listeners on one address would fail later, with less to say about it.
-fn refuse_shared_address(raw: &Raw, settings: &Settings) -> Result<(), ConfigError> {
-    let listeners = [
-        ("listen.http", &raw.listen.http),
-        ("listen.carbon", &raw.listen.carbon),
-        ("listen.pickle", &raw.listen.pickle),
-    ];
-    for (index, (key, listener)) in listeners.iter().enumerate() {
-        // Port 0 asks the system for a free one each time.
-        let Some(address) = listener.0.filter(|address| address.port() != 0) else { continue };
-        if let Some((first, _)) = listeners.iter().take(index).find(|(_, other)| other.0 == Some(address)) {
-            return Err(ConfigError::BadValue {
-                at: settings.origin(key),
-                key: (*key).to_owned(),
-                message: format!("{address} is taken by {first}; give each listener an address of its own"),
-            });
+fn refuse_shared_address(listen: &Listen, settings: &Settings) -> Result<(), ConfigError> {
+    let mut taken: HashMap<SocketAddr, &str> = HashMap::new();
+    // Port 0 asks the system for a free one each time.
+    for (key, address) in listen.addresses().filter(|(_, address)| address.port() != 0) {
+        if let Some(first) = taken.insert(address, key) {
+            let message = format!("{address} is taken by {first}; give each listener an address of its own");
+            return Err(ConfigError::BadValue { at: settings.origin(key), key: key.to_owned(), message });
         }
     }
     Ok(())
+}
+
+/// Nobody can listen with TLS who has no certificate to show.
+fn listen(raw: raw::Listen, tls: raw::ListenTls, settings: &Settings) -> Result<Listen, ConfigError> {
+    let mut listen = Listen {
+        http: raw.http.0,
+        carbon: raw.carbon.0,
+        pickle: raw.pickle.0,
+        carbon_tls: raw.carbon_tls.0,
+        pickle_tls: raw.pickle_tls.0,
+        cache_query: raw.cache_query.0,
+        tls: None,
+    };
+    if listen.carbon_tls.or(listen.pickle_tls).is_none() {
+        return Ok(listen);
+    }
+    let needed = |key: &str, path: MaybePath| {
+        path.0.ok_or_else(|| ConfigError::BadValue {
+            at: settings.origin(key),
+            key: key.to_owned(),
+            message:
+                "listen.carbon_tls and listen.pickle_tls need a certificate and its key: name both files"
+                    .to_owned(),
+        })
+    };
+    listen.tls = Some(ListenTls {
+        cert_file: needed("listen.tls.cert_file", tls.cert_file)?,
+        key_file: needed("listen.tls.key_file", tls.key_file)?,
+        client_ca_file: tls.client_ca_file.0,
+        handshake_timeout: tls.handshake_timeout.0,
+    });
+    Ok(listen)
 }
 
 /// Inline rules come first: they are nearer to the reader, and a way to overrule a file that is shared with carbon.
@@ -110,12 +138,13 @@ fn carbon_file(
     }
 }
 
-fn resolve(raw: Raw, rules: Rules) -> Config {
-    Config {
-        listen: Listen { http: raw.listen.http.0, carbon: raw.listen.carbon.0, pickle: raw.listen.pickle.0 },
+fn resolve(raw: Raw, rules: Rules, settings: &Settings) -> Result<Config, ConfigError> {
+    Ok(Config {
+        listen: listen(raw.listen, raw.listen_tls, settings)?,
         store: resolve_store(raw.store),
         cassandra: resolve_cassandra(raw.cassandra, raw.tls),
         ingest: resolve_ingest(raw.ingest),
+        http: Http { compress: raw.http.compress.0, allow_origins: raw.http.allow_origins.0 },
         query: resolve_query(raw.query),
         rules,
         name_rules: resolve_name_rules(raw.rules),
@@ -123,7 +152,7 @@ fn resolve(raw: Raw, rules: Rules) -> Config {
             interval: raw.telemetry.carbon_interval.0,
             prefix: raw.telemetry.carbon_prefix.0,
         },
-    }
+    })
 }
 
 fn resolve_store(raw: raw::Store) -> Store {

@@ -6,7 +6,7 @@
 //! | 2    | `sources`                                                  | which file, which variables, which flags     |
 //! | 3    | `document`, `settings`                                     | layers: each key gets a value and its origin |
 //! | 4    | `inline_rule`, `storage_schemas`, `storage_aggregation`    | rules, from our file and from carbon's       |
-//! | 5    | `load`, `resolved`, `cassandra`                            | every value checked, ready for the program   |
+//! | 5    | `load`, `resolved`, `listen`, `cassandra`                  | every value checked, ready for the program   |
 //! | 6    | `rules`, `matcher`                                         | which policy a name gets                     |
 //!
 //! `reference` makes the documentation from the same table.
@@ -18,9 +18,11 @@ mod ini;
 mod inline_rule;
 mod keys;
 mod kinds;
+mod listen;
 mod load;
 mod matcher;
 mod origin;
+mod page_origins;
 mod raw;
 mod reference;
 mod resolved;
@@ -34,13 +36,15 @@ mod suggest;
 pub use cassandra::{Cassandra, CassandraIndex, ConsistencyLevel, Secret, Tls};
 pub use error::ConfigError;
 pub use keys::{KEYS, Key};
+pub use listen::{Listen, ListenTls};
 pub use load::Loaded;
 pub use matcher::Matcher;
 pub use origin::Origin;
+pub use page_origins::PageOrigins;
 #[cfg(test)]
 pub(crate) use reference::assert_current;
 pub use reference::{example_file, markdown};
-pub use resolved::{Config, Ingest, Listen, NameRules, OwnMetrics, Query, Store, StoreKind};
+pub use resolved::{Config, Http, Ingest, NameRules, OwnMetrics, Query, Store, StoreKind};
 pub use rules::{Matched, Rule, Rules};
 pub use settings::{Setting, Settings};
 pub use sources::{FILE_NAME, FILE_VARIABLE, Sources};

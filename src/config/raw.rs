@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::keys::{Key, Section};
 use super::kinds::{
     ConsistencyChoice, FilePath, IndexChoice, Keyspace, Kind, Listener, MaybePath, MaybeSecret, MaybeText,
-    Number, Retentions, RuleTables, Size, StoreChoice, Switch, Text, TextList, Time, WriterId,
+    Number, OriginList, Retentions, RuleTables, Size, StoreChoice, Switch, Text, TextList, Time, WriterId,
 };
 
 /// A number that may be anything.
@@ -59,6 +59,16 @@ sections! {
         http: Listener = r#""127.0.0.1:8080""#, "The Graphite HTTP API, health and counters.";
         carbon: Listener = r#""127.0.0.1:2003""#, "Carbon plaintext over TCP, and over UDP unless `ingest.udp` is false.";
         pickle: Listener = r#""127.0.0.1:2004""#, "Carbon pickle over TCP.";
+        carbon_tls: Listener = r#""off""#, "Carbon plaintext over TLS, with the certificate of `[listen.tls]`.";
+        pickle_tls: Listener = r#""off""#, "Carbon pickle over TLS.";
+        cache_query: Listener = r#""off""#, "Carbon's cache queries, for graphite-web's `CARBONLINK_HOSTS`; carbon's own port is 7002.";
+    }
+
+    listen_tls: ListenTls "listen.tls" "The certificate for `listen.carbon_tls` and `listen.pickle_tls`. The files are read again when they change." {
+        cert_file: MaybePath = r#""""#, "Certificate to show to senders, in PEM, with those between it and the root.";
+        key_file: MaybePath = r#""""#, "Key of that certificate, in PEM, without a password.";
+        client_ca_file: MaybePath = r#""""#, "Senders must show a certificate that one of these signed; `\"\"` asks for none.";
+        handshake_timeout: Time<1> = r#""10s""#, "Longest time a sender may take to agree on keys.";
     }
 
     store: Store "store" "Where data lives." {
@@ -117,6 +127,11 @@ sections! {
         keep_infinite: Switch = "true", "Store `inf` and `-inf` values instead of dropping them.";
         max_event_bytes: Size<64> = r#""64KiB""#, "Longest event that is taken at `/events/`: its texts together.";
         drain_timeout: Time<0> = r#""5s""#, "How long connections may go on sending after a stop was asked for.";
+    }
+
+    http: Http "http" "How HTTP is spoken." {
+        compress: Switch = "true", "Compress answers with gzip for clients that accept it.";
+        allow_origins: OriginList = "[]", "Pages of these origins, such as `\"https://grafana.example\"`, may read answers in the browser (CORS); `\"*\"` allows all.";
     }
 
     query: Query "query" "Limits on what is asked." {

@@ -92,7 +92,7 @@ pub fn example_file() -> String {
         .to_owned();
     for section in SECTIONS {
         let _ = write!(out, "\n# {}\n[{}]\n", section.help.replace('`', ""), section.name);
-        for key in keys_of(section).filter(|key| key.default != NO_RULES) {
+        for key in keys_of(section).filter(|key| key.to_string() != RULE_KEY) {
             let _ = writeln!(out, "# {}\n#{} = {}", key.help.replace('`', ""), key.name, key.default);
         }
     }
@@ -105,8 +105,8 @@ pub fn example_file() -> String {
     out
 }
 
-/// The default of the one key that is written as tables of its own.
-const NO_RULES: &str = "[]";
+/// The one key that is written as tables of its own.
+const RULE_KEY: &str = "retention.rule";
 
 fn keys_of(section: &Section) -> impl Iterator<Item = &'static Key> {
     let name = section.name;

@@ -1,10 +1,9 @@
 //! The configuration as the rest of the program sees it: every key has a value, every value was checked.
 
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::{Cassandra, Rules};
+use super::{Cassandra, Listen, PageOrigins, Rules};
 
 /// Everything a server needs to know.
 #[derive(Clone, Debug, Default)]
@@ -17,6 +16,8 @@ pub struct Config {
     pub cassandra: Cassandra,
     /// `[ingest]`
     pub ingest: Ingest,
+    /// `[http]`
+    pub http: Http,
     /// `[query]`
     pub query: Query,
     /// `[retention]`
@@ -80,17 +81,6 @@ impl Default for NameRules {
     }
 }
 
-/// Where to listen. `None` switches a listener off.
-#[derive(Clone, Debug)]
-pub struct Listen {
-    /// Graphite HTTP API.
-    pub http: Option<SocketAddr>,
-    /// Carbon plaintext, TCP and (unless `ingest.udp` is off) UDP.
-    pub carbon: Option<SocketAddr>,
-    /// Carbon pickle, TCP.
-    pub pickle: Option<SocketAddr>,
-}
-
 /// Which store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StoreKind {
@@ -146,6 +136,21 @@ pub struct Ingest {
     pub drain_timeout: Duration,
 }
 
+/// How HTTP is spoken.
+#[derive(Clone, Debug)]
+pub struct Http {
+    /// Are answers compressed for those who can read it?
+    pub compress: bool,
+    /// Pages of these origins may read answers.
+    pub allow_origins: PageOrigins,
+}
+
+impl Default for Http {
+    fn default() -> Self {
+        Self { compress: true, allow_origins: PageOrigins::default() }
+    }
+}
+
 /// Limits on what is asked.
 #[derive(Clone, Debug)]
 pub struct Query {
@@ -169,13 +174,6 @@ pub struct Query {
     pub render_timeout: Duration,
     /// Renders and finds running at once; more wait.
     pub max_concurrent: usize,
-}
-
-impl Default for Listen {
-    fn default() -> Self {
-        let local = |port| Some(SocketAddr::from(([127, 0, 0, 1], port)));
-        Self { http: local(8080), carbon: local(2003), pickle: local(2004) }
-    }
 }
 
 impl Default for Store {

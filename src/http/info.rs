@@ -42,7 +42,7 @@ pub(super) async fn unknown(uri: Uri) -> Response {
     )
 }
 
-/// `OPTIONS` on any path. No origin is let in: a page elsewhere may not read the metrics of whoever visits it.
+/// `OPTIONS` on any path.
 pub(super) fn options() -> Response {
     (StatusCode::NO_CONTENT, [(header::ALLOW, "GET, HEAD, POST, OPTIONS")]).into_response()
 }

@@ -23,6 +23,7 @@ mod router;
 mod serve;
 mod tags;
 mod trace;
+mod transfer;
 mod workers;
 
 #[cfg(test)]

@@ -9,12 +9,14 @@ use axum::routing::{MethodRouter, get, post};
 
 use super::{
     Api, browser, carbonapi, cardinality, events, expand, find, functions, index, info, render, tags, trace,
+    transfer,
 };
+use crate::config;
 
 type Routes = Router<Arc<Api>>;
 
 /// All endpoints.
-pub(super) fn router(api: Arc<Api>) -> Router {
+pub(super) fn router(api: Arc<Api>, config: &config::Http) -> Router {
     let routes = Routes::new().route("/", get(browser::page));
     let routes = routes.route("/browser/{name}", get(browser::asset));
     let routes = both(routes, "/internal/browser/tree", get(browser::tree));
@@ -40,7 +42,8 @@ pub(super) fn router(api: Arc<Api>) -> Router {
     let routes = both(routes, "/internal/metrics", get(info::prometheus));
     let routes = both(routes, "/internal/cardinality", get(cardinality::handle));
     let routes = both(routes, "/internal/flush", post(info::flush));
-    routes.fallback(info::unknown).layer(from_fn_with_state(Arc::clone(&api), trace::record)).with_state(api)
+    let routes = transfer::layers(routes.fallback(info::unknown), config);
+    routes.layer(from_fn_with_state(Arc::clone(&api), trace::record)).with_state(api)
 }
 
 fn tag_routes(routes: Routes) -> Routes {

@@ -21,6 +21,7 @@ const DRAIN_LIMIT: Duration = Duration::from_secs(10);
 pub async fn serve(
     listener: TcpListener,
     backend: Arc<dyn Backend>,
+    http: config::Http,
     config: Arc<config::Query>,
     telemetry: Arc<Telemetry>,
     stop: watch::Receiver<bool>,
@@ -38,7 +39,8 @@ pub async fn serve(
             tracing::debug!(%error, "setting TCP_NODELAY failed");
         }
     });
-    let serving = axum::serve(listener, router::router(api)).with_graceful_shutdown(told_to(stop.clone()));
+    let serving =
+        axum::serve(listener, router::router(api, &http)).with_graceful_shutdown(told_to(stop.clone()));
     tokio::select! {
         result = serving => result,
         () = async { told_to(stop).await; tokio::time::sleep(DRAIN_LIMIT).await } => Ok(()),

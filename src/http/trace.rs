@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderValue, Method};
+use axum::http::{HeaderMap, HeaderValue};
 use axum::middleware::Next;
 use axum::response::Response;
 use tracing::Instrument;
 
-use super::{Api, info};
+use super::Api;
 
 /// Tells who asks: Grafana sends these, and a slow query is traced to its panel by them.
 const CALLER_HEADERS: [&str; 4] = ["x-grafana-org-id", "x-dashboard-id", "x-panel-id", "x-panel-plugin-id"];
@@ -27,8 +27,7 @@ pub(super) async fn record(State(api): State<Arc<Api>>, request: Request, next: 
         span.in_scope(|| log_caller(request.headers()));
     }
     let answer = async {
-        let mut response =
-            if request.method() == Method::OPTIONS { info::options() } else { next.run(request).await };
+        let mut response = next.run(request).await;
         let status = response.status();
         if status.is_client_error() || status.is_server_error() {
             api.telemetry.request_errors.add(1);

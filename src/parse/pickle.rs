@@ -1,4 +1,4 @@
-//! Carbon's pickle protocol: a list of `(name, (timestamp, value))`.
+//! Carbon's pickle protocol: a list of `(name, (timestamp, value))`, and the dictionaries of its cache queries.
 //!
 //! Pickle is a small language for a stack machine, and most of what makes it dangerous is its power to call things. This
 //! reader knows the opcodes that build plain data and refuses all others, so nothing in a frame can run. It never
@@ -7,11 +7,14 @@
 mod heap;
 mod input;
 mod machine;
+mod request;
 mod text;
 
 use super::{Limits, number};
 use crate::model::{Batch, Point, Reject};
 use heap::{Heap, Value};
+
+pub use request::Request;
 
 #[cfg(test)]
 mod tests;
@@ -53,6 +56,9 @@ pub enum PickleError {
     /// It holds something else than a list.
     #[error("the pickle is not a list of (name, (timestamp, value))")]
     NotAList,
+    /// It holds something else than a dictionary.
+    #[error("the pickle is not a dictionary")]
+    NotADictionary,
 }
 
 impl From<&PickleError> for Reject {

@@ -1,17 +1,13 @@
-//! One TCP connection: read, have it parsed, hand it on, and only then read again.
+//! One connection of a sender: read, have it parsed, hand it on, and only then read again.
 
 use std::future::Future;
-use std::sync::Arc;
-use std::time::Duration;
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
-
-use super::buffers::{Loan, Spare};
+use super::buffers::Spare;
 use super::frames::Frames;
 use super::intake::Intake;
 use super::lines::Lines;
 use super::stop::{Phase, Stop};
+use super::wire::Wire;
 use crate::config::Ingest;
 use crate::model::Reject;
 use crate::parse::pickle::Pickle;
@@ -43,12 +39,9 @@ pub(super) enum Next {
 }
 
 /// Serves one connection until it ends, is idle too long, or the stop is over.
-pub(super) async fn serve<P: Protocol>(mut stream: TcpStream, intake: Arc<Intake>, mut stop: Stop) {
+pub(super) async fn serve<P: Protocol>(mut wire: impl Wire, intake: &Intake, mut stop: Stop) {
     let mut protocol = P::new(&intake.config);
-    let idle = match intake.config.idle_timeout {
-        Duration::ZERO => Duration::MAX,
-        limit => limit,
-    };
+    let idle = intake.idle_limit();
     let mut half_closed = false;
     loop {
         match stop.phase() {
@@ -57,14 +50,14 @@ pub(super) async fn serve<P: Protocol>(mut stream: TcpStream, intake: Arc<Intake
             Phase::Draining(_) => {
                 // The sender learns that we leave while all that it has sent can still be read.
                 half_closed = true;
-                let _ = stream.shutdown().await;
+                wire.half_close().await;
             }
             Phase::Over => break,
         }
         let read = tokio::select! {
             biased;
             () = stop.changed() => continue,
-            read = tokio::time::timeout(idle, read(&mut stream, &intake)) => read,
+            read = tokio::time::timeout(idle, wire.read(&intake.buffers)) => read,
         };
         let (mut loan, len) = match read {
             Ok(Ok((loan, len))) if len > 0 => (loan, len),
@@ -82,7 +75,7 @@ pub(super) async fn serve<P: Protocol>(mut stream: TcpStream, intake: Arc<Intake
         let full = len == loan.bytes.len();
         let scratch = &mut *loan;
         let bytes = scratch.bytes.get(..len).unwrap_or_default();
-        if protocol.feed(bytes, &mut scratch.entries, &intake, &mut stop).await == Next::Close {
+        if protocol.feed(bytes, &mut scratch.entries, intake, &mut stop).await == Next::Close {
             return;
         }
         drop(loan);
@@ -91,15 +84,7 @@ pub(super) async fn serve<P: Protocol>(mut stream: TcpStream, intake: Arc<Intake
             tokio::task::yield_now().await;
         }
     }
-    protocol.end(&intake);
-}
-
-/// Waits for bytes before it borrows a buffer. Zero bytes mean that the sender has closed.
-async fn read(stream: &mut TcpStream, intake: &Intake) -> std::io::Result<(Loan, usize)> {
-    stream.readable().await?;
-    let mut loan = intake.buffers.lend();
-    let len = stream.read(&mut loan.bytes).await?;
-    Ok((loan, len))
+    protocol.end(intake);
 }
 
 /// Carbon's plaintext protocol.

@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::buffers::Buffers;
 use super::limits::{Backoff, Connections};
@@ -32,6 +32,14 @@ impl Intake {
             buffers: Arc::default(),
             sink,
             sampler: Sampler::default(),
+        }
+    }
+
+    /// A connection without traffic is closed after this.
+    pub(super) fn idle_limit(&self) -> Duration {
+        match self.config.idle_timeout {
+            Duration::ZERO => Duration::MAX,
+            limit => limit,
         }
     }
 

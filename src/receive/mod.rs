@@ -7,6 +7,7 @@
 //! for a counted reason. A stop loses nothing that a well-behaved sender gave us: see [`Receiver`].
 
 mod buffers;
+mod cache_query;
 mod connection;
 mod frames;
 mod intake;
@@ -17,7 +18,9 @@ mod stop;
 mod tcp;
 #[cfg(test)]
 mod tests;
+mod tls;
 mod udp;
+mod wire;
 
 use std::sync::Arc;
 
@@ -28,11 +31,17 @@ use tokio::task::JoinHandle;
 use crate::config::Ingest;
 use crate::model::Batch;
 use crate::telemetry::Telemetry;
+use cache_query::Questions;
 use connection::{PickleFrames, PlaintextLines};
 use intake::Intake;
 use stop::Stop;
+use tcp::Service;
+use tls::Encrypted;
+use wire::Plain;
 
+pub use cache_query::Recent;
 pub use sample::Sampler;
+pub use tls::Certificate;
 
 /// Where received points go. Implemented by the server over resolve, log and rollup.
 pub trait Sink: Send + Sync + 'static {
@@ -71,16 +80,35 @@ impl Receiver {
 
     /// Plaintext over TCP.
     pub fn plaintext(&self, listener: TcpListener) -> JoinHandle<()> {
-        tokio::spawn(tcp::serve::<PlaintextLines>(listener, Arc::clone(&self.intake), self.stop.clone()))
+        self.serve(Plain::<PlaintextLines>::new(), listener)
     }
 
     /// Pickle over TCP.
     pub fn pickle(&self, listener: TcpListener) -> JoinHandle<()> {
-        tokio::spawn(tcp::serve::<PickleFrames>(listener, Arc::clone(&self.intake), self.stop.clone()))
+        self.serve(Plain::<PickleFrames>::new(), listener)
+    }
+
+    /// Plaintext over TLS.
+    pub fn plaintext_tls(&self, listener: TcpListener, certificate: Arc<Certificate>) -> JoinHandle<()> {
+        self.serve(Encrypted::<PlaintextLines>::new(certificate), listener)
+    }
+
+    /// Pickle over TLS.
+    pub fn pickle_tls(&self, listener: TcpListener, certificate: Arc<Certificate>) -> JoinHandle<()> {
+        self.serve(Encrypted::<PickleFrames>::new(certificate), listener)
+    }
+
+    /// Questions for points that are still in memory.
+    pub fn cache_queries(&self, listener: TcpListener, recent: Arc<dyn Recent>) -> JoinHandle<()> {
+        self.serve(Questions::new(recent), listener)
     }
 
     /// Plaintext over UDP.
     pub fn udp(&self, socket: UdpSocket) -> JoinHandle<()> {
         tokio::spawn(udp::serve(socket, Arc::clone(&self.intake), self.stop.clone()))
+    }
+
+    fn serve(&self, service: impl Service, listener: TcpListener) -> JoinHandle<()> {
+        tokio::spawn(tcp::serve(service, listener, Arc::clone(&self.intake), self.stop.clone()))
     }
 }

@@ -7,7 +7,6 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{JoinError, JoinSet};
 use tracing::Instrument as _;
 
-use super::connection::{self, Protocol};
 use super::intake::Intake;
 use super::limits::Backoff;
 use super::stop::{Phase, Stop};
@@ -15,12 +14,18 @@ use super::stop::{Phase, Stop};
 /// Connections taken from the kernel's queue after a stop: more than any queue holds, less than forever.
 const MAX_BACKLOG: usize = 4096;
 
+/// What is done with a connection that was let in.
+pub(super) trait Service: Send + Sync + 'static {
+    /// Until it ends, is idle too long, or the stop is over.
+    fn serve(&self, stream: TcpStream, intake: Arc<Intake>, stop: Stop) -> impl Future<Output = ()> + Send;
+}
+
 /// Accepts until the stop, then waits for the connections to end.
-pub(super) async fn serve<P: Protocol>(listener: TcpListener, intake: Arc<Intake>, stop: Stop) {
-    let mut open = Open { intake, stop: stop.clone(), tasks: JoinSet::new() };
-    accept_until::<P>(stop, &listener, &mut open).await;
+pub(super) async fn serve<S: Service>(service: S, listener: TcpListener, intake: Arc<Intake>, stop: Stop) {
+    let mut open = Open { service: Arc::new(service), intake, stop: stop.clone(), tasks: JoinSet::new() };
+    accept_until(stop, &listener, &mut open).await;
     for (stream, peer) in backlog(listener) {
-        open.admit::<P>(stream, peer);
+        open.admit(stream, peer);
     }
     while let Some(ended) = open.tasks.join_next().await {
         report(ended);
@@ -40,7 +45,7 @@ fn backlog(listener: TcpListener) -> Vec<(TcpStream, SocketAddr)> {
     std::iter::from_fn(accept).take(MAX_BACKLOG).collect()
 }
 
-async fn accept_until<P: Protocol>(mut stop: Stop, listener: &TcpListener, open: &mut Open) {
+async fn accept_until<S: Service>(mut stop: Stop, listener: &TcpListener, open: &mut Open<S>) {
     let mut backoff = Backoff::new();
     while stop.phase() == Phase::Running {
         tokio::select! {
@@ -49,7 +54,7 @@ async fn accept_until<P: Protocol>(mut stop: Stop, listener: &TcpListener, open:
             accepted = listener.accept() => match accepted {
                 Ok((stream, peer)) => {
                     backoff = Backoff::new();
-                    open.admit::<P>(stream, peer);
+                    open.admit(stream, peer);
                 }
                 // Out of file descriptors, most often: those that close make room again.
                 Err(error) => {
@@ -62,22 +67,24 @@ async fn accept_until<P: Protocol>(mut stop: Stop, listener: &TcpListener, open:
 }
 
 /// The connections of one listener.
-struct Open {
+struct Open<S> {
+    service: Arc<S>,
     intake: Arc<Intake>,
     stop: Stop,
     tasks: JoinSet<()>,
 }
 
-impl Open {
+impl<S: Service> Open<S> {
     /// Serves the connection, or closes it when there are too many.
-    fn admit<P: Protocol>(&mut self, stream: TcpStream, peer: SocketAddr) {
+    fn admit(&mut self, stream: TcpStream, peer: SocketAddr) {
         let Some(permit) = self.intake.connections.admit() else {
             tracing::debug!(%peer, "too many connections, closing");
             return;
         };
-        let served = connection::serve::<P>(stream, Arc::clone(&self.intake), self.stop.clone());
+        let (service, intake, stop) =
+            (Arc::clone(&self.service), Arc::clone(&self.intake), self.stop.clone());
         let task = async move {
-            served.await;
+            service.serve(stream, intake, stop).await;
             drop(permit);
         };
         self.tasks.spawn(task.instrument(tracing::info_span!("carbon", %peer)));

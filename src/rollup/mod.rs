@@ -22,6 +22,7 @@ mod fill;
 mod head;
 mod points;
 mod policies;
+mod recent;
 mod view;
 
 pub use copy::Copied;

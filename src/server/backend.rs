@@ -148,7 +148,7 @@ fn node(found: Found<'_>, span: Span, window: Option<(i64, i64)>) -> Option<Node
     })
 }
 
-fn lookup_failure(error: LookupError) -> FindFailure {
+pub(super) fn lookup_failure(error: LookupError) -> FindFailure {
     let text = error.to_string();
     match error {
         LookupError::Cancelled { cancelled: Cancelled { deadline: true }, .. } => FindFailure::Deadline,

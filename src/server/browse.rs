@@ -1,5 +1,6 @@
 //! What the metric browser asks of the engine.
 
+use super::backend::lookup_failure;
 use super::engine::{Engine, now};
 use crate::config::StoreKind;
 use crate::http::browser::{
@@ -7,6 +8,7 @@ use crate::http::browser::{
 };
 use crate::http::{Backend, FindFailure, Node};
 use crate::index::{Entry, Page};
+use crate::model::glob::Glob;
 use crate::model::{Cancel, MetricId, Policy, Reject, Span, name};
 use crate::rollup::PointsError;
 
@@ -47,7 +49,7 @@ impl Browse for Engine {
     }
 
     fn portrait(&self, name: &str, cancel: &Cancel) -> Result<Option<Portrait>, FindFailure> {
-        let Some(id) = self.index.read().lookup(name.as_bytes()) else { return Ok(None) };
+        let Some(id) = self.known(name, cancel)? else { return Ok(None) };
         let Some((policy, span)) = self.points.state(id) else { return Ok(None) };
         let Some(policy) = self.points.policies().get(policy) else { return Ok(None) };
         let failed = |error: PointsError| match error {
@@ -96,6 +98,16 @@ impl Browse for Engine {
 }
 
 impl Engine {
+    /// The metric of this name, which may be in the cluster alone.
+    fn known(&self, name: &str, cancel: &Cancel) -> Result<Option<MetricId>, FindFailure> {
+        let known = self.index.read().lookup(name.as_bytes());
+        let roster = self.store.roster().filter(|roster| known.is_none() && roster.must_ask());
+        let Some(roster) = roster else { return Ok(known) };
+        let Ok(glob) = Glob::parse(name) else { return Ok(None) };
+        let found = roster.find_leaves(self, &glob, 1, cancel).map_err(lookup_failure)?;
+        Ok(found.into_iter().find(|(_, found)| found == name).map(|(id, _)| id))
+    }
+
     /// The time and value of a metric's last point.
     pub fn last_point(
         &self,

@@ -9,6 +9,7 @@ mod delivery;
 mod engine;
 mod events;
 mod own_metrics;
+mod recent;
 mod roster;
 mod run;
 mod setbacks;

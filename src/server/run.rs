@@ -14,7 +14,7 @@ use super::background::Background;
 use super::engine::Engine;
 use crate::config::{Config, Listen};
 use crate::http::{self, Backend};
-use crate::receive::{Receiver, Sink};
+use crate::receive::{Certificate, Receiver, Recent, Sink};
 
 /// Runs the server until it is told to stop by Ctrl-C or SIGTERM; then drains and returns.
 pub fn run(config: Config) -> Result<()> {
@@ -45,12 +45,12 @@ pub fn run(config: Config) -> Result<()> {
         let _inside = ingest.enter();
         let receiver =
             Receiver::new(sink, &engine.config.ingest, Arc::clone(&engine.telemetry), stopping.clone());
-        sockets.start(&receiver)
+        sockets.start(&receiver, &engine)
     };
     let api = http_listener.map(|listener| {
         let backend: Arc<dyn Backend> = Arc::<Engine>::clone(&engine);
-        let query = Arc::new(engine.config.query.clone());
-        queries.spawn(http::serve(listener, backend, query, Arc::clone(&engine.telemetry), stopping))
+        let (http, query) = (engine.config.http.clone(), Arc::new(engine.config.query.clone()));
+        queries.spawn(http::serve(listener, backend, http, query, Arc::clone(&engine.telemetry), stopping))
     });
     queries.block_on(signals.wait());
     eprintln!("stopping: reading what senders still have under way");
@@ -130,6 +130,9 @@ struct Sockets {
     carbon: Option<TcpListener>,
     udp: Option<UdpSocket>,
     pickle: Option<TcpListener>,
+    carbon_tls: Option<(TcpListener, Arc<Certificate>)>,
+    pickle_tls: Option<(TcpListener, Arc<Certificate>)>,
+    cache_query: Option<TcpListener>,
 }
 
 impl Sockets {
@@ -143,14 +146,28 @@ impl Sockets {
             }
             None => None,
         };
-        Ok(Self { carbon, udp, pickle: bind_tcp("pickle", listen.pickle).await? })
+        let certificate = listen.tls.as_ref().map(Certificate::open).transpose()?.map(Arc::new);
+        Ok(Self {
+            carbon,
+            udp,
+            pickle: bind_tcp("pickle", listen.pickle).await?,
+            carbon_tls: bind_tcp("carbon_tls", listen.carbon_tls).await?.zip(certificate.clone()),
+            pickle_tls: bind_tcp("pickle_tls", listen.pickle_tls).await?.zip(certificate),
+            cache_query: bind_tcp("cache_query", listen.cache_query).await?,
+        })
     }
 
-    fn start(self, receiver: &Receiver) -> Vec<tokio::task::JoinHandle<()>> {
-        let carbon = self.carbon.map(|listener| receiver.plaintext(listener));
-        let udp = self.udp.map(|socket| receiver.udp(socket));
-        let pickle = self.pickle.map(|listener| receiver.pickle(listener));
-        [carbon, udp, pickle].into_iter().flatten().collect()
+    fn start(self, receiver: &Receiver, engine: &Arc<Engine>) -> Vec<tokio::task::JoinHandle<()>> {
+        let recent: Arc<dyn Recent> = Arc::<Engine>::clone(engine);
+        let started = [
+            self.carbon.map(|listener| receiver.plaintext(listener)),
+            self.udp.map(|socket| receiver.udp(socket)),
+            self.pickle.map(|listener| receiver.pickle(listener)),
+            self.carbon_tls.map(|(listener, certificate)| receiver.plaintext_tls(listener, certificate)),
+            self.pickle_tls.map(|(listener, certificate)| receiver.pickle_tls(listener, certificate)),
+            self.cache_query.map(|listener| receiver.cache_queries(listener, recent)),
+        ];
+        started.into_iter().flatten().collect()
     }
 }
 
@@ -170,6 +187,14 @@ fn announce(engine: &Engine, sockets: &Sockets, http: Option<&TcpListener>) -> R
     }
     if let Some(pickle) = pickle {
         writeln!(out, "pickle    {pickle}")?;
+    }
+    for (kind, tls) in [("carbon", &sockets.carbon_tls), ("pickle", &sockets.pickle_tls)] {
+        if let Some((listener, _)) = tls {
+            writeln!(out, "tls       {} ({kind})", listener.local_addr()?)?;
+        }
+    }
+    if let Some(cache_query) = address(sockets.cache_query.as_ref())? {
+        writeln!(out, "queries   {cache_query} (carbon's cache queries)")?;
     }
     let path = std::path::absolute(&engine.config.store.path)?;
     writeln!(out, "data      {} ({} metrics)", path.display(), engine.index.read().len())?;

@@ -10,12 +10,15 @@ mod harness;
 
 mod backup;
 mod connect;
+mod ecosystem;
 mod faults;
 mod lease;
 mod names;
 mod node;
 mod older;
 mod operate;
+#[path = "../server/protobuf.rs"]
+mod protobuf;
 mod schema;
 mod secure;
 mod servers;

@@ -5,7 +5,7 @@
 use std::net::SocketAddr;
 use std::sync::{Arc, LazyLock};
 
-use plumbago::config::Query;
+use plumbago::config::{Http, Query};
 use plumbago::http::serve;
 use plumbago::telemetry::Telemetry;
 use tokio::net::TcpListener;
@@ -43,6 +43,7 @@ impl Server {
         runtime.spawn(serve(
             listener,
             backend,
+            Http::default(),
             Arc::new(Query::default()),
             Arc::new(Telemetry::default()),
             stopped,

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where and stop")]
 
+mod cache_query;
 mod cluster;
 #[path = "../server/harness.rs"]
 mod harness;

@@ -179,6 +179,14 @@ impl Server {
         }
     }
 
+    /// Where a listener is that only some servers have: the second word of its line.
+    pub(crate) fn listener(&self, line: &str) -> SocketAddr {
+        let found = self.banner.iter().find_map(|found| found.strip_prefix(line)).unwrap_or_else(|| {
+            panic!("no line `{line}` in {:?}", self.banner);
+        });
+        found.split_whitespace().next().unwrap().parse().unwrap()
+    }
+
     /// What it was started with.
     pub(crate) fn setup(&self) -> &Setup {
         &self.setup

@@ -21,3 +21,4 @@ mod restart;
 mod rules;
 mod skip;
 mod tags;
+mod tls;

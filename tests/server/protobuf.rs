@@ -1,5 +1,7 @@
 //! Protobuf as it goes over the wire, without anybody's schema: what our definitions are checked against.
 
+#![allow(dead_code, reason = "each test binary that includes this file uses its own part of it")]
+
 use std::collections::BTreeMap;
 
 /// A message as anybody reads it who has no schema: its fields by number.

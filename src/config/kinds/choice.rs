@@ -66,7 +66,7 @@ impl Kind for Switch {
 pub(in crate::config) enum StoreChoice {
     /// On this machine's disk.
     Embedded,
-    /// A cluster. Known, so that the answer can be a helpful one, but not in this build.
+    /// In a cluster.
     Cassandra,
 }
 
@@ -77,7 +77,7 @@ impl TryFrom<Value> for StoreChoice {
         match value.as_str() {
             Some("embedded") => Ok(StoreChoice::Embedded),
             Some("cassandra") => Ok(StoreChoice::Cassandra),
-            _ => Err(expected("\"embedded\"", &value)),
+            _ => Err(expected(Self::NAME, &value)),
         }
     }
 }
@@ -93,7 +93,7 @@ impl From<StoreChoice> for Value {
 }
 
 impl Kind for StoreChoice {
-    const NAME: &'static str = "\"embedded\"";
+    const NAME: &'static str = "\"embedded\" or \"cassandra\"";
 }
 
 /// How globs are looked up in Cassandra.
@@ -199,7 +199,10 @@ mod tests {
         assert_eq!(canonical::<Switch>("true"), "true");
         assert!(canonical::<Switch>("'yes'").contains("true or false"));
         assert_eq!(canonical::<StoreChoice>("'cassandra'"), "\"cassandra\"");
-        assert_eq!(canonical::<StoreChoice>("'disk'"), "error: expected \"embedded\", found \"disk\"");
+        assert_eq!(
+            canonical::<StoreChoice>("'disk'"),
+            "error: expected \"embedded\" or \"cassandra\", found \"disk\""
+        );
         for index in ["memory", "sasi", "sai"] {
             assert_eq!(canonical::<IndexChoice>(&format!("'{index}'")), format!("\"{index}\""));
         }

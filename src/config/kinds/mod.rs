@@ -5,6 +5,7 @@
 
 mod amount;
 mod choice;
+mod origins;
 mod path;
 mod secret;
 mod text;
@@ -15,6 +16,7 @@ use toml::Value;
 
 pub(in crate::config) use amount::{Number, Size, Time};
 pub(in crate::config) use choice::{ConsistencyChoice, IndexChoice, Listener, StoreChoice, Switch, WriterId};
+pub(in crate::config) use origins::OriginList;
 pub(in crate::config) use path::{FilePath, MaybePath};
 pub(in crate::config) use secret::MaybeSecret;
 pub(in crate::config) use text::{Keyspace, MaybeText, Retentions, RuleTables, Text, TextList};

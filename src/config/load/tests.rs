@@ -225,7 +225,7 @@ fn errors_of_the_file_name_line_column_and_key() {
     for (text, error) in [
         ("[listen]\nhtp = ''\n", "plumbago.toml:2:1: unknown key `listen.htp`; did you mean `listen.http`?"),
         ("\n[listne]\n", "plumbago.toml:2:2: unknown key `listne`; did you mean `listen`?"),
-        ("http = ''\n", "plumbago.toml:1:1: unknown key `http`; did you mean `listen.http`?"),
+        ("carbon = ''\n", "plumbago.toml:1:1: unknown key `carbon`; did you mean `listen.carbon`?"),
         ("[a]\nb = 1\n", "plumbago.toml:1:2: unknown key `a`"),
         (
             "[query]\n  max_line_bytes = 9\n",

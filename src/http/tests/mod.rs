@@ -10,6 +10,7 @@ mod find;
 mod listing;
 mod render;
 mod tags;
+mod transfer;
 mod transport;
 
 use std::io::{Read, Write};
@@ -52,14 +53,18 @@ impl Server {
     }
 
     fn with(config: config::Query) -> Self {
+        Self::with_http(config::Http::default(), config)
+    }
+
+    fn with_http(http: config::Http, config: config::Query) -> Self {
         let runtime = Runtime::new().unwrap();
         let backend = Arc::new(FakeBackend::default());
         let telemetry = Arc::new(Telemetry::default());
         let (stop, stopped) = watch::channel(false);
         let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
         let address = listener.local_addr().unwrap();
-        let serving =
-            serve(listener, Arc::clone(&backend) as _, Arc::new(config), Arc::clone(&telemetry), stopped);
+        let served = Arc::clone(&backend) as _;
+        let serving = serve(listener, served, http, Arc::new(config), Arc::clone(&telemetry), stopped);
         let running = Some(runtime.spawn(serving));
         Self { address, backend, telemetry, stop, running, runtime }
     }

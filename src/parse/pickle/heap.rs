@@ -1,6 +1,6 @@
 //! Where the values of a pickle live: flat tables, with numbers for references.
 //!
-//! Lists and tuples are both kept as chains of cells. A chain can grow while others already refer to it, as a pickled
+//! Lists, tuples and dictionaries are all kept as chains of cells. A chain can grow while others already refer to it, as a pickled
 //! list does, and dropping the tables never recurses however deep the data is nested.
 
 /// Deepest nesting of lists and tuples. A list of points has three levels.
@@ -20,7 +20,9 @@ pub(super) enum Value {
     Unescaped { at: u32, len: u32 },
     /// A list or tuple.
     Sequence(u32),
-    /// Data that cannot be part of a point: None, dictionaries, sets.
+    /// A dictionary: a sequence in which keys and their values take turns.
+    Dictionary(u32),
+    /// Data that is part of nothing we read: None, sets.
     Opaque,
 }
 
@@ -64,7 +66,9 @@ impl<'f> Heap<'f> {
     /// Adds an item at the end.
     pub(super) fn append(&mut self, sequence: u32, value: Value) -> Result<(), TooDeep> {
         let depth_below = match value {
-            Value::Sequence(below) => self.sequences.get(below as usize).map_or(0, |s| s.depth),
+            Value::Sequence(below) | Value::Dictionary(below) => {
+                self.sequences.get(below as usize).map_or(0, |s| s.depth)
+            }
             _ => 0,
         };
         let cell = self.cells.len() as u32;

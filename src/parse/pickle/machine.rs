@@ -73,26 +73,29 @@ impl Machine<'_> {
     /// Carries out one opcode. Gives the result at STOP.
     fn step(&mut self, opcode: u8) -> Result<Option<Value>, Fault> {
         match opcode {
-            b'.' => return self.pop().map(Some),                   // STOP
-            0x80 => self.skip(1),                                  // PROTO
-            0x95 => self.skip(8),                                  // FRAME
-            b'(' => self.mark(),                                   // MARK
-            b'0' => self.discard(),                                // POP
-            b'1' => self.take_marked().map(drop),                  // POP_MARK
-            b'2' => self.top().and_then(|top| self.push(top)),     // DUP
-            b')' | b']' => self.gather(0),                         // EMPTY_TUPLE, EMPTY_LIST
-            0x85 => self.gather(1),                                // TUPLE1
-            0x86 => self.gather(2),                                // TUPLE2
-            0x87 => self.gather(3),                                // TUPLE3
-            b't' | b'l' => self.gather_marked(),                   // TUPLE, LIST
-            b'a' => self.append(),                                 // APPEND
-            b'e' => self.append_marked(),                          // APPENDS
-            b'p' | b'q' | b'r' | 0x94 => self.memoize(opcode),     // PUT, BINPUT, LONG_BINPUT, MEMOIZE
-            b'g' | b'h' | b'j' => self.recall(opcode),             // GET, BINGET, LONG_BINGET
-            b'N' | b'}' | 0x8f => self.push(Value::Opaque),        // NONE, EMPTY_DICT, EMPTY_SET
-            b'd' | 0x91 => self.opaque_marked(),                   // DICT, FROZENSET
-            b's' => self.pop().and_then(|_| self.pop()).map(drop), // SETITEM
-            b'u' | 0x90 => self.take_marked().map(drop),           // SETITEMS, ADDITEMS
+            b'.' => return self.pop().map(Some),               // STOP
+            0x80 => self.skip(1),                              // PROTO
+            0x95 => self.skip(8),                              // FRAME
+            b'(' => self.mark(),                               // MARK
+            b'0' => self.discard(),                            // POP
+            b'1' => self.take_marked().map(drop),              // POP_MARK
+            b'2' => self.top().and_then(|top| self.push(top)), // DUP
+            b')' | b']' => self.gather(0),                     // EMPTY_TUPLE, EMPTY_LIST
+            0x85 => self.gather(1),                            // TUPLE1
+            0x86 => self.gather(2),                            // TUPLE2
+            0x87 => self.gather(3),                            // TUPLE3
+            b't' | b'l' => self.gather_marked(),               // TUPLE, LIST
+            b'a' => self.append(),                             // APPEND
+            b'e' => self.append_marked(),                      // APPENDS
+            b'p' | b'q' | b'r' | 0x94 => self.memoize(opcode), // PUT, BINPUT, LONG_BINPUT, MEMOIZE
+            b'g' | b'h' | b'j' => self.recall(opcode),         // GET, BINGET, LONG_BINGET
+            b'N' | 0x8f => self.push(Value::Opaque),           // NONE, EMPTY_SET
+            b'}' => self.empty_dictionary(),                   // EMPTY_DICT
+            b'd' => self.dictionary_marked(),                  // DICT
+            b's' => self.set_item(),                           // SETITEM
+            b'u' => self.set_items_marked(),                   // SETITEMS
+            0x91 => self.opaque_marked(),                      // FROZENSET
+            0x90 => self.take_marked().map(drop),              // ADDITEMS
             _ => known(self.literal(opcode)?).and_then(|value| self.push(value)),
         }?;
         Ok(None)
@@ -229,6 +232,45 @@ impl Machine<'_> {
             self.heap.append(list, item)?;
         }
         self.stack.truncate(mark);
+        Ok(())
+    }
+
+    fn empty_dictionary(&mut self) -> Step {
+        let dictionary = self.heap.sequence();
+        self.push(Value::Dictionary(dictionary))
+    }
+
+    fn dictionary_marked(&mut self) -> Step {
+        let mark = known(self.marks.pop())?;
+        let dictionary = self.heap.sequence();
+        self.fill(dictionary, mark)?;
+        self.push(Value::Dictionary(dictionary))
+    }
+
+    fn set_item(&mut self) -> Step {
+        let (value, key) = (self.pop()?, self.pop()?);
+        let Value::Dictionary(dictionary) = self.top()? else { return Err(Fault::Malformed) };
+        self.heap.append(dictionary, key)?;
+        Ok(self.heap.append(dictionary, value)?)
+    }
+
+    fn set_items_marked(&mut self) -> Step {
+        let mark = known(self.marks.pop())?;
+        let below = mark.checked_sub(1).and_then(|at| self.stack.get(at));
+        let Some(&Value::Dictionary(dictionary)) = below else { return Err(Fault::Malformed) };
+        self.fill(dictionary, mark)
+    }
+
+    /// Moves what is on the stack from `start` on into a dictionary.
+    fn fill(&mut self, dictionary: u32, start: usize) -> Step {
+        let items = known(self.stack.get(start..))?;
+        if items.len() % 2 != 0 {
+            return Err(Fault::Malformed);
+        }
+        for &item in items {
+            self.heap.append(dictionary, item)?;
+        }
+        self.stack.truncate(start);
         Ok(())
     }
 

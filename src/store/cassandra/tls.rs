@@ -1,16 +1,15 @@
 //! Certificates: which nodes to trust, and what to show them.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 
 use super::{ClusterError, Fault, Tls};
+use crate::pem::{self, PemError};
 
 /// What the driver needs to encrypt.
 pub(super) fn client_config(tls: &Tls) -> Result<Arc<ClientConfig>, ClusterError> {
@@ -23,10 +22,11 @@ pub(super) fn client_config(tls: &Tls) -> Result<Arc<ClientConfig>, ClusterError
         .with_custom_certificate_verifier(verifier);
     let config = match (&tls.cert_file, &tls.key_file) {
         (Some(cert), Some(key)) => {
-            let chain = certificates(cert)?;
+            let chain = pem::certificates(cert).map_err(unreadable)?;
+            let key = pem::private_key(key).map_err(unreadable)?;
             let action = || format!("use the client certificate {}", cert.display());
             builder
-                .with_client_auth_cert(chain, private_key(key)?)
+                .with_client_auth_cert(chain, key)
                 .map_err(|error| unusable(action(), error).hint("the key must belong to the certificate"))?
         }
         (None, None) => builder.with_no_client_auth(),
@@ -45,39 +45,19 @@ fn unusable(action: impl Into<String>, detail: impl ToString) -> ClusterError {
     ClusterError::new(Fault::Tls, action, detail.to_string())
 }
 
-fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, ClusterError> {
-    let action = || format!("read certificates from {}", path.display());
-    let found = CertificateDer::pem_file_iter(path)
-        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
-        .map_err(|error| unusable(action(), error).hint("the file must be readable and in PEM"))?;
-    if found.is_empty() {
-        return Err(unusable(action(), "there is none in it").hint("the file must be in PEM"));
-    }
-    Ok(found)
-}
-
-fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, ClusterError> {
-    PrivateKeyDer::from_pem_file(path).map_err(|error| {
-        unusable(format!("read the key {}", path.display()), error)
-            .hint("the file must be readable and hold one key in PEM, without a password")
-    })
+fn unreadable(error: PemError) -> ClusterError {
+    ClusterError::new(Fault::Tls, error.action, error.detail).hint(error.hint)
 }
 
 fn roots(tls: &Tls) -> Result<RootCertStore, ClusterError> {
-    let mut roots = RootCertStore::empty();
     match &tls.ca_file {
-        Some(path) => {
-            for certificate in certificates(path)? {
-                roots.add(certificate).map_err(|error| {
-                    unusable(format!("trust the certificates in {}", path.display()), error)
-                })?;
-            }
-        }
+        Some(path) => pem::roots(path).map_err(unreadable),
         None => {
+            let mut roots = RootCertStore::empty();
             roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+            Ok(roots)
         }
     }
-    Ok(roots)
 }
 
 fn verifier(tls: &Tls, provider: &Arc<CryptoProvider>) -> Result<Arc<dyn ServerCertVerifier>, ClusterError> {
@@ -139,6 +119,8 @@ impl ServerCertVerifier for AnyAddress {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     /// Within the life of the certificates in `tests/fixtures/tls`.
@@ -150,7 +132,7 @@ mod tests {
             |name: &str| Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/tls").join(name);
         let tls = Tls { ca_file: Some(fixture(ca)), cert_file: None, key_file: None, verify_address };
         let verifier = verifier(&tls, &Arc::new(aws_lc_rs::default_provider())).unwrap();
-        let node = certificates(&fixture("node.pem")).unwrap();
+        let node = pem::certificates(&fixture("node.pem")).unwrap();
         let name = ServerName::try_from(address).unwrap();
         let now = UnixTime::since_unix_epoch(std::time::Duration::from_secs(THEN));
         verifier.verify_server_cert(&node[0], &[], &name, &[], now).is_ok()
@@ -168,17 +150,5 @@ mod tests {
         assert!(trusts("ca.pem", false, "127.0.0.1"));
         assert!(trusts("ca.pem", false, "127.0.0.2"));
         assert!(!trusts("stranger.pem", false, "127.0.0.1"));
-    }
-
-    #[test]
-    fn a_file_that_cannot_be_used_is_named() {
-        let tls = Tls {
-            ca_file: Some("/nowhere/ca.pem".into()),
-            cert_file: None,
-            key_file: None,
-            verify_address: true,
-        };
-        let text = client_config(&tls).unwrap_err().to_string();
-        assert!(text.starts_with("cannot read certificates from /nowhere/ca.pem: "), "{text}");
     }
 }

@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use scylla::statement::prepared::PreparedStatement;
+use scylla::value::CqlValue;
 
 use super::plan::{Query, plan};
+use super::ring::{self, Piece};
 use super::statement::{Table, rows};
 use super::{Names, flight, identity};
 use crate::model::glob::Glob;
@@ -22,6 +24,9 @@ const MAX_QUERIES: usize = 4096;
 
 /// Rows per page.
 const PAGE: i32 = 2000;
+
+/// Pieces of the ring in which a query with many answers is asked, so that nodes and their cores share the work.
+const BROAD_PIECES: usize = 4;
 
 /// Kinds of queries kept prepared. Patterns come from outside, and could make any number of kinds.
 const MAX_SHAPES: usize = 512;
@@ -114,6 +119,13 @@ struct Findings {
 enum Limit {
     Hits,
     Rows,
+}
+
+/// A query to one table, or to a piece of it.
+struct Question {
+    table: Table,
+    query: Query,
+    piece: Option<Piece>,
 }
 
 /// A find under way.
@@ -232,11 +244,20 @@ impl Names {
             return Err(LookupError::TooManyQueries { pattern: pattern(), queries: queries.len() });
         }
         let search = Arc::new(Search { glob: glob.clone(), limits, findings: Mutex::default() });
-        let both = queries.iter().flat_map(|query| tables.iter().map(move |table| (*table, query.clone())));
+        let questions = queries.iter().flat_map(|query| {
+            let pieces = if query.is_broad() {
+                ring::pieces(BROAD_PIECES).into_iter().map(Some).collect()
+            } else {
+                vec![None]
+            };
+            let ask =
+                |piece| tables.iter().map(move |&table| Question { table, query: query.clone(), piece });
+            pieces.into_iter().flat_map(ask).collect::<Vec<_>>()
+        });
         let (names, seeker) = (self.clone(), search.clone());
-        flight::map(both.collect(), AT_ONCE, move |(table, query)| {
+        flight::map(questions.collect(), AT_ONCE, move |question| {
             let (names, search) = (names.clone(), seeker.clone());
-            async move { names.ask(table, &query, &search).await }
+            async move { names.ask(&question, &search).await }
         })
         .await?;
         let findings = std::mem::take(&mut *search.findings.lock());
@@ -253,8 +274,11 @@ impl Names {
         Ok(hits.map(|(path, (leaf, directory))| Hit { path, leaf, directory }).collect())
     }
 
-    async fn ask(&self, table: Table, query: &Query, search: &Search) -> Result<(), ClusterError> {
-        let (condition, values) = query.condition(self.shared.indexes);
+    async fn ask(&self, question: &Question, search: &Search) -> Result<(), ClusterError> {
+        let (table, piece) = (question.table, question.piece);
+        let (condition, texts) = question.query.condition(self.shared.indexes, piece.is_some());
+        let tokens = piece.into_iter().flat_map(|Piece(after, upto)| [after, upto]).map(CqlValue::BigInt);
+        let values: Vec<CqlValue> = tokens.chain(texts.into_iter().map(CqlValue::Text)).collect();
         let text = self.statements().select_names(table, &condition);
         let statement = self.shape(text).await?;
         let done = || search.findings.lock().full.is_some();

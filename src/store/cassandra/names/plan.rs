@@ -50,15 +50,24 @@ enum Operator {
 }
 
 impl Query {
-    /// The condition as text, to be prepared, and what is bound to it.
-    pub(super) fn condition(&self, indexes: Indexes) -> (String, Vec<String>) {
+    /// Is it about all that is below some directories, at any depth? Such are many.
+    pub(super) fn is_broad(&self) -> bool {
+        let is_end = |clause: &Clause| clause.column == Column::Parent || clause.value == END;
+        matches!(self, Query::Where(clauses) if !clauses.iter().any(is_end))
+    }
+
+    /// The condition as text, to be prepared, and what is bound to it. With `in_piece` two tokens are bound in front.
+    pub(super) fn condition(&self, indexes: Indexes, in_piece: bool) -> (String, Vec<String>) {
         let clauses = match self {
             Query::Name(name) => return (" WHERE name = ?".to_owned(), vec![name.clone()]),
             Query::Where(clauses) => clauses,
         };
         let mut text = String::new();
-        for (nth, clause) in clauses.iter().enumerate() {
-            text.push_str(if nth == 0 { " WHERE " } else { " AND " });
+        if in_piece {
+            text.push_str(" WHERE token(name) > ? AND token(name) <= ?");
+        }
+        for clause in clauses {
+            text.push_str(if text.is_empty() { " WHERE " } else { " AND " });
             let _ = match clause.column {
                 Column::Parent => write!(text, "parent"),
                 Column::Component(place) => write!(text, "component_{place}"),
@@ -68,7 +77,7 @@ impl Query {
                 Operator::Begins => " LIKE ?",
             });
         }
-        if clauses.len() > 1 && indexes == Indexes::Sasi {
+        if clauses.len() + usize::from(in_piece) > 1 && indexes == Indexes::Sasi {
             text.push_str(" ALLOW FILTERING");
         }
         let values = clauses.iter().map(|clause| match clause.operator {
@@ -202,7 +211,7 @@ mod tests {
     fn told(pattern: &str, indexes: Indexes) -> Vec<String> {
         let queries = plan(&Glob::parse(pattern).unwrap(), indexes);
         let tell = |query: &Query| {
-            let (text, values) = query.condition(indexes);
+            let (text, values) = query.condition(indexes, false);
             let mut values = values.into_iter();
             let parts: Vec<String> =
                 text.split('?').map(|part| part.to_owned() + &values.next().unwrap_or_default()).collect();
@@ -256,6 +265,19 @@ mod tests {
         let one = "WHERE component_0 = a AND component_2 = x AND component_3 = __END__ ALLOW FILTERING";
         assert!(asked.contains(&one.to_owned()), "{asked:?}");
         assert!(asked.iter().any(|query| query.contains("component_62 = x AND component_63 = __END__")));
+    }
+
+    #[test]
+    fn what_is_below_at_any_depth_is_asked_for_by_pieces() {
+        for (pattern, is_broad) in
+            [("a.**", true), ("**", true), ("a.*", false), ("a.*.b", false), ("a", false)]
+        {
+            let queries = plan(&Glob::parse(pattern).unwrap(), Indexes::Sasi);
+            assert_eq!(queries[0].is_broad(), is_broad, "{pattern}");
+        }
+        let below = &plan(&Glob::parse("a.**").unwrap(), Indexes::Sasi)[0];
+        let expected = " WHERE token(name) > ? AND token(name) <= ? AND component_0 = ? ALLOW FILTERING";
+        assert_eq!(below.condition(Indexes::Sasi, true), (expected.to_owned(), vec!["a".to_owned()]));
     }
 
     #[test]

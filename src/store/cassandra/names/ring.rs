@@ -36,13 +36,13 @@ pub struct Progress {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Piece(pub(super) i64, pub(super) i64);
 
-/// The ring in equal pieces. No name has the smallest token.
-pub(super) fn pieces() -> Vec<Piece> {
+/// The ring in so many equal pieces. No name has the smallest token.
+pub(super) fn pieces(count: usize) -> Vec<Piece> {
     let bound = |nth: usize| {
-        let width = (1_i128 << 64) / PIECES as i128;
-        i64::try_from(i128::from(i64::MIN) + width * nth as i128).unwrap_or(i64::MAX)
+        let tokens = (1_i128 << 64) * nth as i128 / count as i128;
+        i64::try_from(i128::from(i64::MIN) + tokens).unwrap_or(i64::MAX)
     };
-    (0..PIECES).map(|nth| Piece(bound(nth), bound(nth + 1))).collect()
+    (0..count).map(|nth| Piece(bound(nth), bound(nth + 1))).collect()
 }
 
 impl Names {
@@ -58,7 +58,7 @@ impl Names {
         F: Fn(Names, Piece) -> W + Clone + Send + 'static,
         W: Future<Output = Result<R, ClusterError>> + Send + 'static,
     {
-        let pieces = pieces();
+        let pieces = pieces(PIECES);
         let mut state = Progress { done: 0, total: pieces.len(), rows: 0 };
         progress(state);
         let work = Arc::new(Mutex::new(pieces.into_iter()));
@@ -110,8 +110,10 @@ mod tests {
 
     #[test]
     fn pieces_cover_the_ring() {
-        let pieces = pieces();
-        assert_eq!((pieces[0].0, pieces[PIECES - 1].1), (i64::MIN, i64::MAX));
-        assert!(pieces.windows(2).all(|pair| pair[0].1 == pair[1].0 && pair[0].0 < pair[0].1));
+        for count in [1, 3, PIECES] {
+            let pieces = pieces(count);
+            assert_eq!((pieces[0].0, pieces[count - 1].1), (i64::MIN, i64::MAX));
+            assert!(pieces.windows(2).all(|pair| pair[0].1 == pair[1].0 && pair[0].0 < pair[0].1));
+        }
     }
 }

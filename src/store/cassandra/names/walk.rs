@@ -5,6 +5,7 @@
 //! have to be looked into, that is faster. Where many have, it is given up for the queries of [`plan`](super::plan).
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::find::Hit;
 use super::statement::{Table, rows};
@@ -73,16 +74,13 @@ impl Names {
                 return Ok(None);
             }
         }
+        let (names, directories, last) = (self.clone(), Arc::new(directories), (*last).clone());
+        let lists = flight::map(tables.to_vec(), tables.len(), move |table| {
+            let (names, directories, last) = (names.clone(), directories.clone(), last.clone());
+            async move { names.last_step(table, &directories, &last).await }
+        });
         let mut found = Found::new();
-        for &table in tables {
-            let names = match text(last) {
-                Some(text) => {
-                    let names: Vec<String> =
-                        directories.iter().map(|directory| joined(directory, text)).collect();
-                    Some(self.present(table, &names).await?.into_iter().collect())
-                }
-                None => self.inside(table, &directories, last).await?,
-            };
+        for (&table, names) in tables.iter().zip(lists.await?) {
             let Some(names) = names else { return Ok(None) };
             for name in names {
                 let kinds = found.entry(name).or_default();
@@ -91,6 +89,18 @@ impl Names {
         }
         let hit = |(path, (leaf, directory))| Hit { path, leaf, directory };
         Ok(Some(found.into_iter().map(hit).collect()))
+    }
+
+    /// The names of a table in some directories that match to their end; `None` if that is too much.
+    async fn last_step(
+        &self,
+        table: Table,
+        directories: &[String],
+        last: &Matcher,
+    ) -> Result<Option<Vec<String>>, ClusterError> {
+        let Some(text) = text(last) else { return self.inside(table, directories, last).await };
+        let names: Vec<String> = directories.iter().map(|directory| joined(directory, text)).collect();
+        Ok(Some(self.present(table, &names).await?.into_iter().collect()))
     }
 
     /// The names in some directories whose last component matches; `None` if that is too much.

@@ -1,0 +1,67 @@
+//! `[listen]` as the rest of the program sees it.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Where to listen. `None` switches a listener off.
+#[derive(Clone, Debug)]
+pub struct Listen {
+    /// Graphite HTTP API.
+    pub http: Option<SocketAddr>,
+    /// Carbon plaintext, TCP and (unless `ingest.udp` is off) UDP.
+    pub carbon: Option<SocketAddr>,
+    /// Carbon pickle, TCP.
+    pub pickle: Option<SocketAddr>,
+    /// Carbon plaintext in TLS.
+    pub carbon_tls: Option<SocketAddr>,
+    /// Carbon pickle in TLS.
+    pub pickle_tls: Option<SocketAddr>,
+    /// Carbon's protocol for points that are still in memory.
+    pub cache_query: Option<SocketAddr>,
+    /// `[listen.tls]`; `None` when nothing listens with TLS.
+    pub tls: Option<ListenTls>,
+}
+
+/// How senders that use TLS are met.
+#[derive(Clone, Debug)]
+pub struct ListenTls {
+    /// The certificate to show, with those between it and the root.
+    pub cert_file: PathBuf,
+    /// Its key.
+    pub key_file: PathBuf,
+    /// Who must have signed the certificates of senders; `None` asks them for none.
+    pub client_ca_file: Option<PathBuf>,
+    /// Longest time from the connection to the first byte inside it.
+    pub handshake_timeout: Duration,
+}
+
+impl Default for Listen {
+    fn default() -> Self {
+        let local = |port| Some(SocketAddr::from(([127, 0, 0, 1], port)));
+        Self {
+            http: local(8080),
+            carbon: local(2003),
+            pickle: local(2004),
+            carbon_tls: None,
+            pickle_tls: None,
+            cache_query: None,
+            tls: None,
+        }
+    }
+}
+
+impl Listen {
+    /// The listeners that are on, each with the key that switched it on.
+    pub(super) fn addresses(&self) -> impl Iterator<Item = (&'static str, SocketAddr)> {
+        let all = [
+            ("listen.http", self.http),
+            ("listen.carbon", self.carbon),
+            ("listen.pickle", self.pickle),
+            ("listen.carbon_tls", self.carbon_tls),
+            ("listen.pickle_tls", self.pickle_tls),
+            ("listen.cache_query", self.cache_query),
+        ];
+        all.into_iter().filter_map(|(key, address)| Some((key, address?)))
+    }
+}

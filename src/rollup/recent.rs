@@ -1,0 +1,23 @@
+//! What is in memory alone: points that no cut has brought into the store yet.
+
+use super::points::Points;
+use crate::model::{MetricId, Point};
+
+impl Points {
+    /// A metric's points that are not in the store yet, in the order of time, one for each second.
+    pub fn in_memory(&self, id: MetricId) -> Vec<Point> {
+        let mut found = Vec::new();
+        let frozen = {
+            let held = self.memory();
+            held.live.walk_many(&[id], |_, point| found.push(point));
+            held.frozen.clone()
+        };
+        if let Some(frozen) = frozen {
+            frozen.walk_many(&[id], |_, point| found.push(point));
+        }
+        // Newest first so far: of several for a second the one that came last stays.
+        found.sort_by_key(|point| point.timestamp);
+        found.dedup_by_key(|point| point.timestamp);
+        found
+    }
+}

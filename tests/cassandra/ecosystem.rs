@@ -1,0 +1,106 @@
+//! What other programs ask, asked of servers on a cluster: the metric browser, carbonapi, graphite-web, relays.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+
+use serde_json::{Value, json};
+
+use crate::harness::{Server, now};
+use crate::protobuf::{Message, text};
+use crate::servers::{SCHEMA, fresh, settle, setup, until};
+
+/// Servers that look names up in each way, with metrics that another server wrote.
+struct Servers {
+    top: String,
+    t: u64,
+    memory: Server,
+    sasi: Server,
+}
+
+impl Servers {
+    fn start() -> Option<Self> {
+        let settings = SCHEMA.as_ref()?;
+        let writer = setup(settings, "memory").start();
+        let (top, t) = (fresh("eco"), now() - 60);
+        writer.store(&format!("{top}.a.x 1.5 {t}\n{top}.a.y 2 {t}\n{top}.b 3 {t}\n{top}.t;dc=east 4 {t}\n"));
+        settle(&writer);
+        let (memory, sasi) = (setup(settings, "memory").start(), setup(settings, "sasi").start());
+        let name = format!("{top}.b");
+        until("all names in memory", || memory.counter("plumbago_names_loaded") == 1);
+        until("the writer's names", || memory.points(&name, t - 1, t) == [(3.0, t)]);
+        Some(Self { top, t, memory, sasi })
+    }
+
+    fn both(&self) -> [(&'static str, &Server); 2] {
+        [("memory", &self.memory), ("sasi", &self.sasi)]
+    }
+}
+
+/// A page of the tree: name, metric, directory.
+fn tree(server: &Server, path: &str) -> Vec<(String, bool, bool)> {
+    let page = server.json(&format!("/internal/browser/tree?path={path}"));
+    let node = |node: &Value| {
+        let is = |key: &str| node[key].as_bool().unwrap();
+        (node["name"].as_str().unwrap().to_owned(), is("metric"), is("directory"))
+    };
+    page["nodes"].as_array().unwrap().iter().map(node).collect()
+}
+
+#[test]
+fn the_metric_browser_shows_what_is_in_the_cluster() {
+    let Some(servers) = Servers::start() else { return };
+    let (top, t) = (&servers.top, servers.t);
+    for (index, server) in servers.both() {
+        let expected = [("a".to_owned(), false, true), ("b".to_owned(), true, false)];
+        assert_eq!(tree(server, top), expected, "{index}");
+        let found = server.json(&format!("/internal/browser/search?query={top}.*.x"));
+        assert_eq!(found["nodes"][0]["name"], json!(format!("{top}.a.x")), "{index}: {found}");
+        let portrait = server.json(&format!("/internal/browser/metric?name={top}.a.x"));
+        assert_eq!(portrait["last"], json!({"time": t, "value": 1.5}), "{index}: {portrait}");
+        assert_eq!(portrait["stages"].as_array().unwrap().len(), 3, "{index}: {portrait}");
+        assert_eq!(server.get(&format!("/internal/browser/metric?name={top}.no")).status, 404, "{index}");
+        assert_eq!(server.json("/internal/browser/health")["store"], json!("cassandra"), "{index}");
+    }
+    // Words and tags need all names; without them it is said what to do.
+    let words = servers.memory.json(&format!("/internal/browser/search?query={top}+x"));
+    assert_eq!(words["nodes"][0]["name"], json!(format!("{top}.a.x")), "{words}");
+    let refused = servers.sasi.get(&format!("/internal/browser/search?query={top}+x"));
+    assert_eq!(refused.status, 400, "{}", refused.body);
+    assert!(refused.body.contains("store.cassandra.index"), "{}", refused.body);
+}
+
+/// Asks as carbonapi does: a GET with a body.
+fn carbonapi(server: &Server, path: &str, body: &[u8]) -> Message {
+    let mut stream = TcpStream::connect(server.http).unwrap();
+    let head = format!(
+        "GET {path}?format=carbonapi_v3_pb HTTP/1.1\r\nhost: plumbago\r\nconnection: close\r\n\
+         content-length: {}\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(&[head.as_bytes(), body].concat()).unwrap();
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).unwrap();
+    assert!(answer.starts_with(b"HTTP/1.1 200 "), "{path}: {}", String::from_utf8_lossy(&answer));
+    let end = answer.windows(4).position(|bytes| bytes == b"\r\n\r\n").unwrap();
+    Message::read(&answer[end + 4..])
+}
+
+#[test]
+fn carbonapi_and_graphite_web_find_what_is_in_the_cluster() {
+    let Some(servers) = Servers::start() else { return };
+    let top = &servers.top;
+    for (index, server) in servers.both() {
+        let found = carbonapi(server, "/metrics/find/", &text(1, &format!("{top}.*")));
+        let nodes: Vec<(String, u64)> = found.messages(1)[0]
+            .messages(2)
+            .iter()
+            .map(|node| (node.texts(1).concat(), node.number(2)))
+            .collect();
+        assert_eq!(nodes, [(format!("{top}.a"), 0), (format!("{top}.b"), 1)], "{index}");
+        let records = server.get(&format!("/metrics/find?format=msgpack&local=1&query={top}.*"));
+        assert_eq!(records.content_type, "application/x-msgpack", "{index}: {}", records.body);
+        assert!(records.body.contains(&format!("{top}.b")), "{index}: {}", records.body);
+        let expanded = server.json(&format!("/metrics/expand?query={top}.*.*&leavesOnly=1"));
+        assert_eq!(expanded["results"], json!([format!("{top}.a.x"), format!("{top}.a.y")]), "{index}");
+    }
+}
