@@ -120,10 +120,21 @@ impl Engine {
             None => (i64::from(span.last) - LAST_POINT_WITHIN_SECS, i64::from(span.last)),
             Some(_) => (now - LAST_POINT_IN_CLUSTER_SECS, now),
         };
-        let read = self.points.fetch(&[id], from, until, now, cancel)?;
-        let Some(series) = read.into_iter().flatten().next() else { return Ok(None) };
-        let at = series.values.iter().rposition(|value| !value.is_nan());
-        Ok(at.and_then(|at| Some((series.range.time(at), *series.values.get(at)?))))
+        // The stage that reaches back to the begin of a window answers for all of it, and one point alone is often too few
+        // for a coarse slot: so first as far as the finest stage reaches, then further.
+        let policy = self.points.state(id).and_then(|(policy, _)| self.points.policies().get(policy));
+        for stage in policy.iter().flat_map(|policy| policy.retention.stages()) {
+            let reaches = now - i64::try_from(stage.span_secs()).unwrap_or(now);
+            let read = self.points.fetch(&[id], from.max(reaches).min(until), until, now, cancel)?;
+            let Some(series) = read.into_iter().flatten().next() else { return Ok(None) };
+            if let Some(at) = series.values.iter().rposition(|value| !value.is_nan()) {
+                return Ok(series.values.get(at).map(|&value| (series.range.time(at), value)));
+            }
+            if reaches <= from {
+                break;
+            }
+        }
+        Ok(None)
     }
 
     /// Are names looked up in the cluster and not here?

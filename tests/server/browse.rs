@@ -95,3 +95,13 @@ fn health_counts_what_came_and_what_was_refused() {
     assert_eq!(health["carbon"], server.carbon.to_string());
     assert_eq!(health["points_waiting"], json!(null));
 }
+
+/// A coarse slot with one point of many has no value, and the window that is searched is longer than the first stage reaches.
+#[test]
+fn a_lone_point_is_the_last_one() {
+    let server = Setup::new().set("retention.default", "1s:1h,1m:1d,1h:30d").start();
+    let time = now() - 30;
+    server.store(&format!("lone 2.5 {time}\n"));
+    let portrait = server.json("/internal/browser/metric?name=lone");
+    assert_eq!(portrait["last"], json!({"time": time, "value": 2.5}), "{portrait}");
+}
