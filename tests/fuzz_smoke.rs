@@ -14,6 +14,7 @@
     reason = "to cargo fuzz each target is a program of its own, with the data it needs"
 )]
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -179,4 +180,59 @@ fn every_target_is_run() {
         files.map(|path| path.file_stem().unwrap().to_string_lossy().into_owned()).collect();
     names.sort();
     assert_eq!(names, NAMES);
+}
+
+#[test]
+fn cargo_fuzz_knows_every_target() {
+    let names: Vec<String> =
+        array(&document("fuzz/Cargo.toml"), "bin").map(|target| field(target, "name")).collect();
+    let mut sorted = names.clone();
+    sorted.sort();
+    assert_eq!(sorted, NAMES);
+}
+
+/// What is fuzzed is what is shipped: the same libraries in the same versions.
+#[test]
+fn cargo_fuzz_builds_what_we_build() {
+    let (ours, theirs) = (document("Cargo.lock"), document("fuzz/Cargo.lock"));
+    let package = |package: &toml::Value| (field(package, "name"), field(package, "version"));
+    let known: BTreeSet<(String, String)> = array(&ours, "package").map(package).collect();
+    let names: BTreeSet<&String> = known.iter().map(|(name, _)| name).collect();
+    let other: Vec<(String, String)> = array(&theirs, "package")
+        .map(package)
+        .filter(|package| names.contains(&package.0) && !known.contains(package))
+        .collect();
+    let plumbago = array(&theirs, "package").find(|package| field(package, "name") == "plumbago").unwrap();
+    // A name stands with its version where there are several.
+    let used: BTreeSet<&str> = plumbago["dependencies"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|name| name.as_str().unwrap().split(' ').next().unwrap())
+        .collect();
+    let manifest = document("Cargo.toml");
+    let missing: Vec<&String> = manifest["dependencies"]
+        .as_table()
+        .unwrap()
+        .keys()
+        .filter(|name| !used.contains(name.as_str()))
+        .collect();
+    assert!(
+        other.is_empty() && missing.is_empty(),
+        "fuzz/Cargo.lock is out of date, in {other:?}, without {missing:?}: cp Cargo.lock fuzz/Cargo.lock && \
+         cargo metadata --format-version 1 --manifest-path fuzz/Cargo.toml >/dev/null"
+    );
+}
+
+fn document(path: &str) -> toml::Value {
+    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap();
+    toml::from_str(&text).unwrap()
+}
+
+fn array<'a>(table: &'a toml::Value, key: &str) -> impl Iterator<Item = &'a toml::Value> {
+    table[key].as_array().unwrap().iter()
+}
+
+fn field(table: &toml::Value, key: &str) -> String {
+    table[key].as_str().unwrap().to_owned()
 }

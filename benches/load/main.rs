@@ -9,6 +9,7 @@ mod phases;
 mod process;
 mod report;
 mod send;
+mod tagged;
 mod targets;
 mod workload;
 
@@ -19,7 +20,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, ensure};
 use clap::{Parser, Subcommand};
 
-use phases::{create, find, ingest, render, restart};
+use phases::{create, find, ingest, page, render, restart, tags};
 use report::{Bar, Report};
 use send::{Load, minutes_until_now};
 use targets::{Kind, Running};
@@ -70,7 +71,7 @@ struct Suite {
     /// Measure the peers alone
     #[arg(long)]
     only_peers: bool,
-    /// Only phases whose name contains this: ingest, create, find, render, restart
+    /// Only phases whose name contains this: ingest, create, find, page, tags, render, restart
     #[arg(long)]
     only: Option<String>,
     /// Write the figures here as JSON
@@ -116,8 +117,13 @@ impl Suite {
         if self.wants("ingest") || self.wants("render") {
             self.on_fresh(kind, |server| self.small(server, report))?;
         }
-        if ["create", "ingest", "find", "restart"].iter().any(|phase| self.wants(phase)) {
+        let page = self.wants("page") && kind.has_page();
+        if page || ["create", "ingest", "find", "restart"].iter().any(|phase| self.wants(phase)) {
             self.on_fresh(kind, |server| self.large(server, report))?;
+        }
+        if self.wants("tags") && kind.answers_tags() {
+            let series = if self.quick { 100_000 } else { 1_000_000 };
+            self.on_fresh(kind, |server| tags::run("1 M", !self.quick, series, server, report))?;
         }
         Ok(())
     }
@@ -157,7 +163,7 @@ impl Suite {
         Ok(())
     }
 
-    /// A million metrics: creation, memory, find, restart.
+    /// A million metrics: creation, memory, find, the page, restart.
     fn large(&self, server: &mut Running, report: &mut Report) -> Result<()> {
         let (metrics, rounds) = if self.quick { (100_000, 4) } else { (1_000_000, 20) };
         let mut load = Load::servers(metrics, 8);
@@ -177,6 +183,11 @@ impl Suite {
             server.flush()?;
             find::run("1 M", !self.quick, server, report)?;
         }
+        if self.wants("page") && server.kind.has_page() {
+            server.flush()?;
+            let (bar, loads) = if self.quick { (Bar::None, 3) } else { (Bar::AtMost(1000.0), 9) };
+            page::run("1 M", bar, loads, server, report)?;
+        }
         if self.wants("restart") {
             restart::run("1 M", Bar::AtMost(2.0), server, &mut load, report)?;
         }
@@ -188,7 +199,7 @@ impl Suite {
 fn print(report: &Report, quick: bool, json: Option<&Path>) -> Result<()> {
     let (machine, date) = (machine(), date());
     println!("{machine}, {date}{}\n\n{}", if quick { ", quick" } else { "" }, report.table());
-    println!("{} bars missed", report.missed());
+    println!("{}", report.verdict());
     if let Some(path) = json {
         std::fs::write(path, format!("{:#}\n", report.json(&machine, &date)))?;
     }

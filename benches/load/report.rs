@@ -43,6 +43,8 @@ struct Row {
     /// Peers, and how many times smaller our figure has to be than theirs.
     ratios: Vec<(&'static str, f64)>,
     values: BTreeMap<&'static str, (f64, String)>,
+    /// Servers that this was not asked of, and why.
+    unmeasured: BTreeMap<&'static str, String>,
 }
 
 impl Row {
@@ -83,6 +85,29 @@ impl Report {
         value: f64,
         note: String,
     ) {
+        eprintln!(
+            "  {what}: {} {unit}{}",
+            figure(value),
+            if note.is_empty() { note.clone() } else { format!(" ({note})") }
+        );
+        self.row(server, what, unit, bar).values.insert(server, (value, note));
+    }
+
+    /// Records that there is no figure of `server`, so that nobody takes a line that is missing for a bar that is met.
+    pub(crate) fn unmeasured(
+        &mut self,
+        server: &'static str,
+        what: &str,
+        unit: &'static str,
+        bar: Bar,
+        why: String,
+    ) {
+        eprintln!("  {what}: NOT MEASURED: {why}");
+        self.row(server, what, unit, bar).unmeasured.insert(server, why);
+    }
+
+    /// The line for `what`, which is made if there is none yet.
+    fn row(&mut self, server: &'static str, what: &str, unit: &'static str, bar: Bar) -> &mut Row {
         if !self.servers.contains(&server) {
             self.servers.push(server);
         }
@@ -93,18 +118,15 @@ impl Report {
                 bar,
                 ratios: Vec::new(),
                 values: BTreeMap::new(),
+                unmeasured: BTreeMap::new(),
             });
             self.rows.len() - 1
         });
-        eprintln!(
-            "  {what}: {} {unit}{}",
-            figure(value),
-            if note.is_empty() { note.clone() } else { format!(" ({note})") }
-        );
-        if self.rows[at].bar == Bar::None {
-            self.rows[at].bar = bar;
+        let row = &mut self.rows[at];
+        if row.bar == Bar::None {
+            row.bar = bar;
         }
-        self.rows[at].values.insert(server, (value, note));
+        row
     }
 
     /// Asks for a figure, recorded already, that is so many times smaller than a peer's.
@@ -139,6 +161,9 @@ impl Report {
     }
 
     fn cell(&self, row: &Row, server: &str) -> String {
+        if let Some(why) = row.unmeasured.get(server) {
+            return format!("**not measured: {why}**");
+        }
         let Some((value, note)) = row.values.get(server) else { return "–".to_owned() };
         let mut cell = figure(*value);
         let met = if server == "Plumbago" { row.bar.is_met(*value) } else { row.is_beaten(server) };
@@ -162,10 +187,11 @@ impl Report {
             .rows
             .iter()
             .map(|row| {
-                let values: serde_json::Map<String, Value> = row
-                    .values
-                    .iter()
-                    .map(|(server, (value, note))| ((*server).to_owned(), json!({"value": value, "note": note})))
+                let measured = row.values.iter().map(|(server, (value, note))| (*server, json!(value), note));
+                let unmeasured = row.unmeasured.iter().map(|(server, why)| (*server, Value::Null, why));
+                let values: serde_json::Map<String, Value> = measured
+                    .chain(unmeasured)
+                    .map(|(server, value, note)| (server.to_owned(), json!({"value": value, "note": note})))
                     .collect();
                 let met = row.values.contains_key("Plumbago").then(|| row.missed() == 0);
                 json!({"what": row.what, "unit": row.unit, "bar": row.bar.text(), "met": met, "values": values})
@@ -174,9 +200,14 @@ impl Report {
         json!({"machine": machine, "date": date, "rows": rows})
     }
 
-    /// Bars that our figures miss.
-    pub(crate) fn missed(&self) -> usize {
-        self.rows.iter().map(Row::missed).sum()
+    /// What is to be said of the bars: how many our figures miss, and how many nothing was held against.
+    pub(crate) fn verdict(&self) -> String {
+        let missed: usize = self.rows.iter().map(Row::missed).sum();
+        let unmeasured = self.rows.iter().filter(|row| row.unmeasured.contains_key("Plumbago")).count();
+        match unmeasured {
+            0 => format!("{missed} bars missed"),
+            _ => format!("{missed} bars missed, {unmeasured} NOT MEASURED"),
+        }
     }
 }
 

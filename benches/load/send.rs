@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result};
 
 use super::process::own_cpu_seconds;
+use super::tagged;
 use super::workload::{PER_HOST, Page};
 
 /// The pages of one load, kept between phases so that counters go on growing.
@@ -39,6 +40,13 @@ impl Load {
         let edge = |c: usize| (hosts * c / connections * PER_HOST).min(metrics);
         let pages = (0..connections).map(|c| Page::servers(edge(c)..edge(c + 1), c as u64 + 1)).collect();
         Self { pages, gap: Duration::ZERO }
+    }
+
+    /// All tagged series of `hosts` hosts, spread over `connections`.
+    pub(crate) fn tagged(hosts: usize, connections: usize) -> Self {
+        let edge = |c: usize| hosts * c / connections;
+        let page = |c: usize| Page::gauges((edge(c)..edge(c + 1)).flat_map(tagged::names), c as u64 + 1);
+        Self { pages: (0..connections).map(page).collect(), gap: Duration::ZERO }
     }
 
     /// Gauges with the given names, over one connection.

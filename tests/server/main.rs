@@ -6,6 +6,7 @@
 
 mod browse;
 mod carbonapi;
+mod dashboard;
 mod disk_full;
 mod events;
 mod grafana;

@@ -3,8 +3,10 @@
 pub(crate) mod create;
 pub(crate) mod find;
 pub(crate) mod ingest;
+pub(crate) mod page;
 pub(crate) mod render;
 pub(crate) mod restart;
+pub(crate) mod tags;
 
 use std::time::{Duration, Instant};
 

@@ -48,6 +48,16 @@ pub(crate) trait Kind {
         directory.join("data")
     }
 
+    /// Does it take tagged names, and answer `seriesByTag` and `/tags/findSeries`?
+    fn answers_tags(&self) -> bool {
+        false
+    }
+
+    /// Does it have a page to look at metrics with?
+    fn has_page(&self) -> bool {
+        false
+    }
+
     /// Does it draw pictures?
     fn draws(&self) -> bool {
         false

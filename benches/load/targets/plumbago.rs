@@ -51,6 +51,14 @@ impl Kind for Plumbago {
         true
     }
 
+    fn answers_tags(&self) -> bool {
+        true
+    }
+
+    fn has_page(&self) -> bool {
+        true
+    }
+
     fn reads_own_writes(&self) -> bool {
         true
     }

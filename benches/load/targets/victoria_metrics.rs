@@ -44,6 +44,10 @@ impl Kind for VictoriaMetrics {
         "/health"
     }
 
+    fn answers_tags(&self) -> bool {
+        true
+    }
+
     fn stored(&self, server: &mut Running) -> Result<Option<u64>> {
         server.counter("/metrics", "vm_rows_inserted_total{type=\"graphite\"}").map(Some)
     }

@@ -1,0 +1,57 @@
+// Opens the metric browser again and again, each time in a Chromium that was just started on an empty profile, and prints in
+// JSON how long it took until a person could work with it.
+//
+//   TEST_CHROMIUM=... TEST_PLAYWRIGHT=... node page.mjs URL LOADS
+
+import { createRequire } from "node:module";
+import { join } from "node:path";
+
+const require = createRequire(join(process.env.TEST_PLAYWRIGHT, "package.json"));
+const { chromium } = require("playwright-core");
+
+const [url, loads] = process.argv.slice(2);
+const WORDS = "host42 load1";
+
+/** One cold load. */
+async function load() {
+  const browser = await chromium.launch({
+    executablePath: process.env.TEST_CHROMIUM,
+    // Inside of a container there is neither a user to be nor much shared memory.
+    args: ["--no-sandbox", "--disable-dev-shm-usage"],
+  });
+  try {
+    // The browser is up and has an empty window; what it has to fetch, to compile and to draw is all still to come.
+    const page = await browser.newPage({ viewport: { width: 1280, height: 860 } });
+    page.setDefaultTimeout(60000);
+    const began = performance.now();
+    await page.goto(url, { waitUntil: "commit" });
+    await page.locator("#tree .row .name", { hasText: "servers" }).waitFor();
+    await page.locator("html[data-ready=true]").waitFor();
+    // The way a person gets to the search field by keyboard; it counts when the letter is in there.
+    await page.keyboard.press("/");
+    await page.keyboard.press(WORDS[0]);
+    await page.waitForFunction((letter) => document.getElementById("search").value === letter, WORDS[0]);
+    const interactive = performance.now() - began;
+
+    await page.keyboard.type(WORDS.slice(1));
+    const typed = performance.now();
+    await page.locator(".search [role=option] .label", { hasText: "host42" }).first().waitFor();
+    const found = performance.now() - typed;
+    await page.locator("#health-text", { hasText: "metrics" }).waitFor();
+    const metrics = (await page.locator("#health-text").textContent()).split(" · ")[0];
+    return { interactive, found, metrics };
+  } finally {
+    await browser.close();
+  }
+}
+
+const all = [];
+for (let i = 0; i < Number(loads); i++) all.push(await load());
+const column = (name) => all.map((one) => one[name]);
+console.log(
+  JSON.stringify({
+    interactive: column("interactive"),
+    found: column("found"),
+    metrics: column("metrics"),
+  }),
+);
