@@ -17,6 +17,13 @@ use crate::model::Reject;
 use crate::parse::pickle::Pickle;
 use crate::parse::plaintext;
 
+/// After a stop, a sender that is silent for so long has nothing under way: longer than a round trip, and shorter than the
+/// 200 ms that carbon-c-relay sleeps whenever its queue is empty.
+const LULL: Duration = Duration::from_millis(100);
+
+/// How often is read before a connection is left: kernels hold less than that, and a sender must not keep us here.
+const LAST_READS: usize = 64;
+
 /// What makes batches of a connection's bytes.
 pub(super) trait Protocol: Send + 'static {
     /// At the start of a connection.
@@ -42,56 +49,110 @@ pub(super) enum Next {
     Close,
 }
 
+/// Who ended a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    /// The sender closed it, or it broke.
+    Sender,
+    /// We leave while the sender might go on.
+    Server,
+    /// What came cannot be read on from.
+    Junk,
+}
+
 /// Serves one connection until it ends, is idle too long, or the stop is over.
 pub(super) async fn serve<P: Protocol>(mut stream: TcpStream, intake: Arc<Intake>, mut stop: Stop) {
     let mut protocol = P::new(&intake.config);
-    let idle = match intake.config.idle_timeout {
-        Duration::ZERO => Duration::MAX,
-        limit => limit,
-    };
-    let mut half_closed = false;
+    match receive(&mut stream, &mut protocol, &intake, &mut stop).await {
+        End::Junk => return,
+        End::Sender => {}
+        End::Server => leave(stream, &mut protocol, &intake, &mut stop).await,
+    }
+    protocol.end(&intake);
+}
+
+async fn receive<P: Protocol>(
+    stream: &mut TcpStream,
+    protocol: &mut P,
+    intake: &Intake,
+    stop: &mut Stop,
+) -> End {
+    let (mut farewell, mut half_closed) = (false, false);
     loop {
-        match stop.phase() {
-            Phase::Running => {}
-            Phase::Draining(_) if half_closed => {}
-            Phase::Draining(_) => {
-                // The sender learns that we leave while all that it has sent can still be read.
-                half_closed = true;
-                let _ = stream.shutdown().await;
-            }
-            Phase::Over => break,
+        if farewell && !half_closed {
+            // The sender learns that we leave while all that it has sent can still be read.
+            half_closed = true;
+            let _ = stream.shutdown().await;
         }
+        let patience = match stop.phase() {
+            Phase::Running if intake.config.idle_timeout.is_zero() => Duration::MAX,
+            Phase::Running => intake.config.idle_timeout,
+            // Who heeds it may take its time.
+            Phase::Draining(_) if half_closed => Duration::MAX,
+            Phase::Draining(_) | Phase::Parting(_) => LULL,
+            Phase::Over => return End::Server,
+        };
         let read = tokio::select! {
             biased;
             () = stop.changed() => continue,
-            read = tokio::time::timeout(idle, read(&mut stream, &intake)) => read,
+            read = tokio::time::timeout(patience, read(stream, intake)) => read,
         };
-        let (mut loan, len) = match read {
-            Ok(Ok((loan, len))) if len > 0 => (loan, len),
-            Ok(Ok(_)) => break,
-            Ok(Err(error)) => {
-                tracing::debug!(%error, "connection lost");
-                break;
+        match (read, stop.phase()) {
+            (Ok(Ok((mut loan, len @ 1..))), _) => {
+                let full = len == loan.bytes.len();
+                if feed(protocol, &mut loan, len, intake, stop).await == Next::Close {
+                    return End::Junk;
+                }
+                drop(loan);
+                // There was no lull. Just after a write the sender is least likely to have another one under way.
+                farewell |= matches!(stop.phase(), Phase::Parting(_));
+                if full {
+                    // More is waiting: let the other connections have their turn first.
+                    tokio::task::yield_now().await;
+                }
             }
-            Err(_) => {
+            (Ok(Ok(_)), _) => return End::Sender,
+            (Ok(Err(error)), _) => {
+                tracing::debug!(%error, "connection lost");
+                return End::Sender;
+            }
+            (Err(_), Phase::Running) => {
                 intake.telemetry.connections_idle_closed.add(1);
                 tracing::debug!("connection idle, closing");
-                break;
+                return End::Server;
             }
-        };
-        let full = len == loan.bytes.len();
-        let scratch = &mut *loan;
-        let bytes = scratch.bytes.get(..len).unwrap_or_default();
-        if protocol.feed(bytes, &mut scratch.entries, &intake, &mut stop).await == Next::Close {
-            return;
-        }
-        drop(loan);
-        if full {
-            // More is waiting: let the other connections have their turn first.
-            tokio::task::yield_now().await;
+            (Err(_), _) if half_closed => return End::Server,
+            // A lull. Carbon's own relay takes a half-close for the end, and throws away what it is about to write: not now.
+            (Err(_), _) => farewell = true,
         }
     }
-    protocol.end(&intake);
+}
+
+async fn feed<P: Protocol>(
+    protocol: &mut P,
+    loan: &mut Loan,
+    len: usize,
+    intake: &Intake,
+    stop: &mut Stop,
+) -> Next {
+    let scratch = &mut **loan;
+    let bytes = scratch.bytes.get(..len).unwrap_or_default();
+    protocol.feed(bytes, &mut scratch.entries, intake, stop).await
+}
+
+/// Ends a connection that its sender has not ended, with a reset. Many senders never read, carbon-c-relay among them: after
+/// an orderly close their next write would succeed, and what it wrote would be lost. After a reset it fails, and they keep it.
+async fn leave<P: Protocol>(stream: TcpStream, protocol: &mut P, intake: &Intake, stop: &mut Stop) {
+    let _ = stream.set_zero_linger();
+    // The runtime answers from what it last heard; only the kernel knows what came since.
+    let Ok(mut stream) = stream.into_std() else { return };
+    for _ in 0..LAST_READS {
+        let mut loan = intake.buffers.lend();
+        let Ok(len @ 1..) = std::io::Read::read(&mut stream, &mut loan.bytes) else { return };
+        if feed(protocol, &mut loan, len, intake, stop).await == Next::Close {
+            return;
+        }
+    }
 }
 
 /// Waits for bytes before it borrows a buffer. Zero bytes mean that the sender has closed.

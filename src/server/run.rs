@@ -1,18 +1,18 @@
 //! `plumbago serve`: bind, open, tell where, serve, drain.
 
 use std::io::Write;
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use tokio::net::{TcpListener, UdpSocket};
+use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
 use super::background::Background;
 use super::engine::Engine;
-use crate::config::{Config, Listen};
+use super::sockets::{Reserved, Sockets};
+use crate::config::Config;
 use crate::http::{self, Backend};
 use crate::receive::{Receiver, Sink};
 
@@ -22,7 +22,7 @@ pub fn run(config: Config) -> Result<()> {
     let ingest = runtime("ingest")?;
     let queries = runtime("http")?;
     let sockets = ingest.block_on(Sockets::bind(&config.listen, config.ingest.udp))?;
-    let http_listener = queries.block_on(bind_tcp("http", config.listen.http))?;
+    let http = config.listen.http.map(|address| Reserved::new("http", address)).transpose()?;
     let engine = Arc::new(Engine::open(config)?);
     let moved = engine.apply_rules().context("applying changed retention rules to existing metrics")?;
     if moved > 0 {
@@ -32,6 +32,14 @@ pub fn run(config: Config) -> Result<()> {
     let signals = {
         let _inside = queries.enter();
         StopSignals::new()?
+    };
+    let sockets = {
+        let _inside = ingest.enter();
+        sockets.open()?
+    };
+    let http_listener = {
+        let _inside = queries.enter();
+        http.map(Reserved::open).transpose()?
     };
     if let Some(carbon) = &sockets.carbon {
         let address = carbon.local_addr()?;
@@ -113,49 +121,8 @@ impl StopSignals {
     }
 }
 
-async fn bind_tcp(key: &str, address: Option<SocketAddr>) -> Result<Option<TcpListener>> {
-    let Some(address) = address else { return Ok(None) };
-    let listener = TcpListener::bind(address).await;
-    listener.map(Some).with_context(|| cannot_listen(key, address))
-}
-
-fn cannot_listen(key: &str, address: SocketAddr) -> String {
-    format!(
-        "cannot listen on {address} (listen.{key}); is another server running there? Try --set listen.{key}=127.0.0.1:0"
-    )
-}
-
-/// The carbon sockets.
-struct Sockets {
-    carbon: Option<TcpListener>,
-    udp: Option<UdpSocket>,
-    pickle: Option<TcpListener>,
-}
-
-impl Sockets {
-    async fn bind(listen: &Listen, with_udp: bool) -> Result<Self> {
-        let carbon = bind_tcp("carbon", listen.carbon).await?;
-        let udp = match carbon.as_ref().filter(|_| with_udp) {
-            // The port TCP got, should the configuration leave it to the system.
-            Some(tcp) => {
-                let address = tcp.local_addr()?;
-                Some(UdpSocket::bind(address).await.with_context(|| cannot_listen("carbon", address))?)
-            }
-            None => None,
-        };
-        Ok(Self { carbon, udp, pickle: bind_tcp("pickle", listen.pickle).await? })
-    }
-
-    fn start(self, receiver: &Receiver) -> Vec<tokio::task::JoinHandle<()>> {
-        let carbon = self.carbon.map(|listener| receiver.plaintext(listener));
-        let udp = self.udp.map(|socket| receiver.udp(socket));
-        let pickle = self.pickle.map(|listener| receiver.pickle(listener));
-        [carbon, udp, pickle].into_iter().flatten().collect()
-    }
-}
-
 /// Says where everything is, and how to send a first point and read it back.
-fn announce(engine: &Engine, sockets: &Sockets, http: Option<&TcpListener>) -> Result<()> {
+fn announce(engine: &Engine, sockets: &Sockets<TcpListener>, http: Option<&TcpListener>) -> Result<()> {
     let address = |listener: Option<&TcpListener>| listener.map(TcpListener::local_addr).transpose();
     let (http, carbon, pickle) =
         (address(http)?, address(sockets.carbon.as_ref())?, address(sockets.pickle.as_ref())?);
