@@ -2,7 +2,7 @@
 
 use std::future::Future;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -78,6 +78,8 @@ async fn receive<P: Protocol>(
     stop: &mut Stop,
 ) -> End {
     let (mut farewell, mut half_closed) = (false, false);
+    // The longest that the sender was silent for since the stop.
+    let mut pause = Duration::ZERO;
     loop {
         if farewell && !half_closed {
             // The sender learns that we leave while all that it has sent can still be read.
@@ -89,23 +91,27 @@ async fn receive<P: Protocol>(
             Phase::Running => intake.config.idle_timeout,
             // Who heeds it may take its time.
             Phase::Draining(_) if half_closed => Duration::MAX,
+            // It makes no lull, so one of its pauses must do, while there is likely more of it to come.
+            Phase::Parting(_) if !half_closed => pause / 2,
             Phase::Draining(_) | Phase::Parting(_) => LULL,
             Phase::Over => return End::Server,
         };
+        let began = Instant::now();
         let read = tokio::select! {
             biased;
             () = stop.changed() => continue,
             read = tokio::time::timeout(patience, read(stream, intake)) => read,
         };
         match (read, stop.phase()) {
-            (Ok(Ok((mut loan, len @ 1..))), _) => {
+            (Ok(Ok((mut loan, len @ 1..))), phase) => {
+                if matches!(phase, Phase::Draining(_)) {
+                    pause = pause.max(began.elapsed());
+                }
                 let full = len == loan.bytes.len();
                 if feed(protocol, &mut loan, len, intake, stop).await == Next::Close {
                     return End::Junk;
                 }
                 drop(loan);
-                // There was no lull. Just after a write the sender is least likely to have another one under way.
-                farewell |= matches!(stop.phase(), Phase::Parting(_));
                 if full {
                     // More is waiting: let the other connections have their turn first.
                     tokio::task::yield_now().await;
