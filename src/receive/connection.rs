@@ -1,8 +1,9 @@
 //! One connection of a sender: read, have it parsed, hand it on, and only then read again.
 
 use std::future::Future;
+use std::time::{Duration, Instant};
 
-use super::buffers::Spare;
+use super::buffers::{Loan, Spare};
 use super::frames::Frames;
 use super::intake::Intake;
 use super::lines::Lines;
@@ -12,6 +13,10 @@ use crate::config::Ingest;
 use crate::model::Reject;
 use crate::parse::pickle::Pickle;
 use crate::parse::plaintext;
+
+/// After a stop, a sender that is silent for so long has nothing under way: longer than a round trip, and shorter than the
+/// 200 ms that carbon-c-relay sleeps whenever its queue is empty.
+const LULL: Duration = Duration::from_millis(100);
 
 /// What makes batches of a connection's bytes.
 pub(super) trait Protocol: Send + 'static {
@@ -38,53 +43,106 @@ pub(super) enum Next {
     Close,
 }
 
+/// Who ended a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    /// The sender closed it, or it broke.
+    Sender,
+    /// We leave while the sender might go on.
+    Server,
+    /// What came cannot be read on from.
+    Junk,
+}
+
 /// Serves one connection until it ends, is idle too long, or the stop is over.
 pub(super) async fn serve<P: Protocol>(mut wire: impl Wire, intake: &Intake, mut stop: Stop) {
     let mut protocol = P::new(&intake.config);
-    let idle = intake.idle_limit();
-    let mut half_closed = false;
-    loop {
-        match stop.phase() {
-            Phase::Running => {}
-            Phase::Draining(_) if half_closed => {}
-            Phase::Draining(_) => {
-                // The sender learns that we leave while all that it has sent can still be read.
-                half_closed = true;
-                wire.half_close().await;
+    match receive(&mut wire, &mut protocol, intake, &mut stop).await {
+        End::Junk => return,
+        End::Sender => {}
+        End::Server => {
+            for (mut loan, len) in wire.reset(&intake.buffers).await {
+                if feed(&mut protocol, &mut loan, len, intake, &mut stop).await == Next::Close {
+                    return;
+                }
             }
-            Phase::Over => break,
-        }
-        let read = tokio::select! {
-            biased;
-            () = stop.changed() => continue,
-            read = tokio::time::timeout(idle, wire.read(&intake.buffers)) => read,
-        };
-        let (mut loan, len) = match read {
-            Ok(Ok((loan, len))) if len > 0 => (loan, len),
-            Ok(Ok(_)) => break,
-            Ok(Err(error)) => {
-                tracing::debug!(%error, "connection lost");
-                break;
-            }
-            Err(_) => {
-                intake.telemetry.connections_idle_closed.add(1);
-                tracing::debug!("connection idle, closing");
-                break;
-            }
-        };
-        let full = len == loan.bytes.len();
-        let scratch = &mut *loan;
-        let bytes = scratch.bytes.get(..len).unwrap_or_default();
-        if protocol.feed(bytes, &mut scratch.entries, intake, &mut stop).await == Next::Close {
-            return;
-        }
-        drop(loan);
-        if full {
-            // More is waiting: let the other connections have their turn first.
-            tokio::task::yield_now().await;
         }
     }
     protocol.end(intake);
+}
+
+async fn receive<P: Protocol>(
+    wire: &mut impl Wire,
+    protocol: &mut P,
+    intake: &Intake,
+    stop: &mut Stop,
+) -> End {
+    let (mut farewell, mut half_closed) = (false, false);
+    // The longest that the sender was silent for since the stop.
+    let mut pause = Duration::ZERO;
+    loop {
+        if farewell && !half_closed {
+            // The sender learns that we leave while all that it has sent can still be read.
+            half_closed = true;
+            wire.half_close().await;
+        }
+        let patience = match stop.phase() {
+            Phase::Running => intake.idle_limit(),
+            // Who heeds it may take its time.
+            Phase::Draining(_) if half_closed => Duration::MAX,
+            // It makes no lull, so one of its pauses must do, while there is likely more of it to come.
+            Phase::Parting(_) if !half_closed => pause / 2,
+            Phase::Draining(_) | Phase::Parting(_) => LULL,
+            Phase::Over => return End::Server,
+        };
+        let began = Instant::now();
+        let read = tokio::select! {
+            biased;
+            () = stop.changed() => continue,
+            read = tokio::time::timeout(patience, wire.read(&intake.buffers)) => read,
+        };
+        match (read, stop.phase()) {
+            (Ok(Ok((mut loan, len @ 1..))), phase) => {
+                if matches!(phase, Phase::Draining(_)) {
+                    pause = pause.max(began.elapsed());
+                }
+                let full = len == loan.bytes.len();
+                if feed(protocol, &mut loan, len, intake, stop).await == Next::Close {
+                    return End::Junk;
+                }
+                drop(loan);
+                if full {
+                    // More is waiting: let the other connections have their turn first.
+                    tokio::task::yield_now().await;
+                }
+            }
+            (Ok(Ok(_)), _) => return End::Sender,
+            (Ok(Err(error)), _) => {
+                tracing::debug!(%error, "connection lost");
+                return End::Sender;
+            }
+            (Err(_), Phase::Running) => {
+                intake.telemetry.connections_idle_closed.add(1);
+                tracing::debug!("connection idle, closing");
+                return End::Server;
+            }
+            (Err(_), _) if half_closed => return End::Server,
+            // A lull. Carbon's own relay takes a half-close for the end, and throws away what it is about to write: not now.
+            (Err(_), _) => farewell = true,
+        }
+    }
+}
+
+async fn feed<P: Protocol>(
+    protocol: &mut P,
+    loan: &mut Loan,
+    len: usize,
+    intake: &Intake,
+    stop: &mut Stop,
+) -> Next {
+    let scratch = &mut **loan;
+    let bytes = scratch.bytes.get(..len).unwrap_or_default();
+    protocol.feed(bytes, &mut scratch.entries, intake, stop).await
 }
 
 /// Carbon's plaintext protocol.

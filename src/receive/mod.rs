@@ -58,8 +58,9 @@ pub struct Busy;
 ///
 /// The listeners are bound by the caller, who can say best why that failed. Each method starts one of them on the current
 /// tokio runtime and gives a handle that ends when it has drained after a stop: the listener closes, every connection is
-/// half-closed so that a relay sees the end and reconnects elsewhere, and what senders still had under way is read until
-/// they close too or `ingest.drain_timeout` has passed.
+/// half-closed at a lull, so that a relay sees the end and reconnects elsewhere, and what senders still had under way is
+/// read until they close too. Those that go on are left at a lull in the second half of `ingest.drain_timeout`, and at its
+/// end in any case, by a reset: what they write then fails, and they keep it.
 #[derive(Debug)]
 pub struct Receiver {
     intake: Arc<Intake>,

@@ -1,4 +1,4 @@
-//! How a stop unfolds: running, then draining until a deadline, then over.
+//! How a stop unfolds: running, then draining, then parting from those who would go on, then over.
 
 use std::time::Duration;
 
@@ -17,9 +17,11 @@ pub(super) struct Stop {
 pub(super) enum Phase {
     /// Nobody asked to stop.
     Running,
-    /// A stop was asked for; senders may finish until then.
+    /// A stop was asked for; until then senders may finish in their own time.
     Draining(Instant),
-    /// The time to finish has passed.
+    /// Half of the time to drain has passed; who still sends is parted from at a good moment until then.
+    Parting(Instant),
+    /// The time to drain has passed.
     Over,
 }
 
@@ -38,10 +40,14 @@ impl Stop {
             Phase::Running => {
                 // An error means that nobody is left who could ask: the server is going away.
                 let _ = self.signal.wait_for(|stop| *stop).await;
-                Phase::Draining(Instant::now() + self.drain)
+                Phase::Draining(Instant::now() + self.drain / 2)
             }
-            Phase::Draining(deadline) => {
-                tokio::time::sleep_until(deadline).await;
+            Phase::Draining(end) => {
+                tokio::time::sleep_until(end).await;
+                Phase::Parting(end + self.drain / 2)
+            }
+            Phase::Parting(end) => {
+                tokio::time::sleep_until(end).await;
                 Phase::Over
             }
             Phase::Over => std::future::pending().await,

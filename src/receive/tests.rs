@@ -272,7 +272,9 @@ async fn an_idle_connection_is_closed() {
     let bench = Bench::new(Ingest { idle_timeout: Duration::from_millis(30), ..Ingest::default() });
     let (address, _task) = bench.plaintext().await;
     let mut client = connect(address).await;
-    closed(&mut client).await;
+    // By a reset, so that the next write of a sender that never reads fails instead of getting lost.
+    let end = patiently(client.read(&mut [0; 1])).await;
+    assert_eq!(end.unwrap_err().kind(), std::io::ErrorKind::ConnectionReset);
     bench.until(|t| t.connections.get() == 0).await;
     assert_eq!(bench.telemetry.connections_idle_closed.get(), 1);
 }
@@ -334,6 +336,26 @@ async fn a_stop_does_not_wait_for_ever() {
 }
 
 #[tokio::test]
+async fn a_sender_that_heeds_no_stop_cannot_write_into_the_void() {
+    let bench = Bench::new(Ingest { drain_timeout: Duration::from_millis(30), ..Ingest::default() });
+    let (address, task) = bench.plaintext().await;
+    let mut client = connect(address).await;
+    client.write_all(b"a 1 5\n").await.unwrap();
+    bench.names(1).await;
+    bench.stop.send_replace(true);
+    patiently(task).await.unwrap();
+    patiently(async {
+        // An orderly close would never be an error, and the first write after it would succeed.
+        while client.take_error().unwrap().is_none() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    })
+    .await;
+    client.write_all(b"b 1 5\n").await.unwrap_err();
+    bench.account(1, &[]);
+}
+
+#[tokio::test]
 async fn what_a_busy_sink_never_takes_is_counted_at_the_end() {
     let bench = Bench::new(Ingest { drain_timeout: Duration::from_millis(30), ..Ingest::default() });
     bench.sink.busy.store(usize::MAX, Ordering::SeqCst);
@@ -341,9 +363,11 @@ async fn what_a_busy_sink_never_takes_is_counted_at_the_end() {
     let mut client = connect(address).await;
     client.write_all(b"a 1 5\nb 1 5\n").await.unwrap();
     bench.until(|t| t.backpressure_pauses.get() == 1).await;
+    // Not even read yet, and still counted.
+    client.write_all(b"c 1 5\n").await.unwrap();
     bench.stop.send_replace(true);
     patiently(task).await.unwrap();
-    bench.account(2, &[(Reject::Overload, 2)]);
+    bench.account(3, &[(Reject::Overload, 3)]);
 }
 
 #[tokio::test]

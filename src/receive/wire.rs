@@ -3,6 +3,7 @@
 use std::io;
 use std::marker::PhantomData;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -14,6 +15,12 @@ use super::intake::Intake;
 use super::stop::Stop;
 use super::tcp::Service;
 
+/// How often is read before a connection is left: kernels hold less than that, and a sender must not keep us here.
+const LAST_READS: usize = 64;
+
+/// How long it takes the runtime to hear of what the kernel has.
+const LAST_LOOK: Duration = Duration::from_millis(2);
+
 /// A stream of bytes from a sender.
 pub(super) trait Wire: Send {
     /// Waits for bytes before it borrows a buffer; giving up the wait loses none. Zero bytes mean that the sender has
@@ -22,6 +29,11 @@ pub(super) trait Wire: Send {
 
     /// Tells the sender that we leave, while all that it has sent can still be read.
     fn half_close(&mut self) -> impl Future<Output = ()> + Send;
+
+    /// Ends a connection that its sender has not ended, with a reset, and gives what came last. Many senders never read,
+    /// carbon-c-relay among them: after an orderly close their next write would succeed, and what it wrote would be lost.
+    /// After a reset it fails, and they keep it.
+    fn reset(self, buffers: &Arc<Buffers>) -> impl Future<Output = Vec<(Loan, usize)>> + Send;
 }
 
 impl Wire for TcpStream {
@@ -35,6 +47,18 @@ impl Wire for TcpStream {
     async fn half_close(&mut self) {
         // Fails when the sender has left first.
         let _ = self.shutdown().await;
+    }
+
+    async fn reset(self, buffers: &Arc<Buffers>) -> Vec<(Loan, usize)> {
+        let _ = self.set_zero_linger();
+        // The runtime answers from what it last heard; only the kernel knows what came since.
+        let Ok(mut stream) = self.into_std() else { return Vec::new() };
+        let read = || {
+            let mut loan = buffers.lend();
+            let len = std::io::Read::read(&mut stream, &mut loan.bytes).ok().filter(|&len| len > 0)?;
+            Some((loan, len))
+        };
+        std::iter::from_fn(read).take(LAST_READS).collect()
     }
 }
 
@@ -50,6 +74,18 @@ impl Wire for TlsStream<TcpStream> {
     async fn half_close(&mut self) {
         // Not the goodbye of TLS: one that the sender does not read before it closes would reset the connection.
         let _ = self.get_mut().0.shutdown().await;
+    }
+
+    async fn reset(mut self, buffers: &Arc<Buffers>) -> Vec<(Loan, usize)> {
+        let _ = self.get_ref().0.set_zero_linger();
+        let mut last = Vec::new();
+        while last.len() < LAST_READS
+            && let Ok(Ok((loan, len @ 1..))) =
+                tokio::time::timeout(LAST_LOOK, Wire::read(&mut self, buffers)).await
+        {
+            last.push((loan, len));
+        }
+        last
     }
 }
 

@@ -14,6 +14,7 @@ mod roster;
 mod run;
 mod setbacks;
 mod sink;
+mod sockets;
 mod source;
 mod storage;
 mod tags;

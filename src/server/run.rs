@@ -1,20 +1,20 @@
 //! `plumbago serve`: bind, open, tell where, serve, drain.
 
 use std::io::Write;
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use tokio::net::{TcpListener, UdpSocket};
+use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
 use super::background::Background;
 use super::engine::Engine;
-use crate::config::{Config, Listen};
+use super::sockets::{Reserved, Sockets};
+use crate::config::Config;
 use crate::http::{self, Backend};
-use crate::receive::{Certificate, Receiver, Recent, Sink};
+use crate::receive::{Receiver, Sink};
 
 /// Runs the server until it is told to stop by Ctrl-C or SIGTERM; then drains and returns.
 pub fn run(config: Config) -> Result<()> {
@@ -22,7 +22,7 @@ pub fn run(config: Config) -> Result<()> {
     let ingest = runtime("ingest")?;
     let queries = runtime("http")?;
     let sockets = ingest.block_on(Sockets::bind(&config.listen, config.ingest.udp))?;
-    let http_listener = queries.block_on(bind_tcp("http", config.listen.http))?;
+    let http = config.listen.http.map(|address| Reserved::new("http", address)).transpose()?;
     let engine = Arc::new(Engine::open(config)?);
     let moved = engine.apply_rules().context("applying changed retention rules to existing metrics")?;
     if moved > 0 {
@@ -32,6 +32,14 @@ pub fn run(config: Config) -> Result<()> {
     let signals = {
         let _inside = queries.enter();
         StopSignals::new()?
+    };
+    let sockets = {
+        let _inside = ingest.enter();
+        sockets.open()?
+    };
+    let http_listener = {
+        let _inside = queries.enter();
+        http.map(Reserved::open).transpose()?
     };
     if let Some(carbon) = &sockets.carbon {
         let address = carbon.local_addr()?;
@@ -113,66 +121,8 @@ impl StopSignals {
     }
 }
 
-async fn bind_tcp(key: &str, address: Option<SocketAddr>) -> Result<Option<TcpListener>> {
-    let Some(address) = address else { return Ok(None) };
-    let listener = TcpListener::bind(address).await;
-    listener.map(Some).with_context(|| cannot_listen(key, address))
-}
-
-fn cannot_listen(key: &str, address: SocketAddr) -> String {
-    format!(
-        "cannot listen on {address} (listen.{key}); is another server running there? Try --set listen.{key}=127.0.0.1:0"
-    )
-}
-
-/// The carbon sockets.
-struct Sockets {
-    carbon: Option<TcpListener>,
-    udp: Option<UdpSocket>,
-    pickle: Option<TcpListener>,
-    carbon_tls: Option<(TcpListener, Arc<Certificate>)>,
-    pickle_tls: Option<(TcpListener, Arc<Certificate>)>,
-    cache_query: Option<TcpListener>,
-}
-
-impl Sockets {
-    async fn bind(listen: &Listen, with_udp: bool) -> Result<Self> {
-        let carbon = bind_tcp("carbon", listen.carbon).await?;
-        let udp = match carbon.as_ref().filter(|_| with_udp) {
-            // The port TCP got, should the configuration leave it to the system.
-            Some(tcp) => {
-                let address = tcp.local_addr()?;
-                Some(UdpSocket::bind(address).await.with_context(|| cannot_listen("carbon", address))?)
-            }
-            None => None,
-        };
-        let certificate = listen.tls.as_ref().map(Certificate::open).transpose()?.map(Arc::new);
-        Ok(Self {
-            carbon,
-            udp,
-            pickle: bind_tcp("pickle", listen.pickle).await?,
-            carbon_tls: bind_tcp("carbon_tls", listen.carbon_tls).await?.zip(certificate.clone()),
-            pickle_tls: bind_tcp("pickle_tls", listen.pickle_tls).await?.zip(certificate),
-            cache_query: bind_tcp("cache_query", listen.cache_query).await?,
-        })
-    }
-
-    fn start(self, receiver: &Receiver, engine: &Arc<Engine>) -> Vec<tokio::task::JoinHandle<()>> {
-        let recent: Arc<dyn Recent> = Arc::<Engine>::clone(engine);
-        let started = [
-            self.carbon.map(|listener| receiver.plaintext(listener)),
-            self.udp.map(|socket| receiver.udp(socket)),
-            self.pickle.map(|listener| receiver.pickle(listener)),
-            self.carbon_tls.map(|(listener, certificate)| receiver.plaintext_tls(listener, certificate)),
-            self.pickle_tls.map(|(listener, certificate)| receiver.pickle_tls(listener, certificate)),
-            self.cache_query.map(|listener| receiver.cache_queries(listener, recent)),
-        ];
-        started.into_iter().flatten().collect()
-    }
-}
-
 /// Says where everything is, and how to send a first point and read it back.
-fn announce(engine: &Engine, sockets: &Sockets, http: Option<&TcpListener>) -> Result<()> {
+fn announce(engine: &Engine, sockets: &Sockets<TcpListener>, http: Option<&TcpListener>) -> Result<()> {
     let address = |listener: Option<&TcpListener>| listener.map(TcpListener::local_addr).transpose();
     let (http, carbon, pickle) =
         (address(http)?, address(sockets.carbon.as_ref())?, address(sockets.pickle.as_ref())?);
@@ -188,9 +138,9 @@ fn announce(engine: &Engine, sockets: &Sockets, http: Option<&TcpListener>) -> R
     if let Some(pickle) = pickle {
         writeln!(out, "pickle    {pickle}")?;
     }
-    for (kind, tls) in [("carbon", &sockets.carbon_tls), ("pickle", &sockets.pickle_tls)] {
-        if let Some((listener, _)) = tls {
-            writeln!(out, "tls       {} ({kind})", listener.local_addr()?)?;
+    for (kind, listener) in [("carbon", &sockets.carbon_tls), ("pickle", &sockets.pickle_tls)] {
+        if let Some(tls) = address(listener.as_ref())? {
+            writeln!(out, "tls       {tls} ({kind})")?;
         }
     }
     if let Some(cache_query) = address(sockets.cache_query.as_ref())? {

@@ -4,6 +4,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where and stop")]
 
+mod agents;
 mod browse;
 mod carbonapi;
 mod dashboard;
@@ -15,6 +16,7 @@ mod graphite_web_page;
 mod harness;
 mod ingest;
 mod operate;
+mod outage;
 mod protobuf;
 mod read;
 mod relay;

@@ -15,6 +15,7 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use tempfile::TempDir;
 
 use super::harness::{Server, Setup, now, wait_until};
+use super::relay::Relay;
 use super::skip::skip;
 
 /// An authority with a certificate for this machine and one for a sender, and an authority that nobody knows.
@@ -237,4 +238,17 @@ fn a_server_that_cannot_use_its_certificate_says_why() {
 
 fn path(path: &Path) -> String {
     path.display().to_string()
+}
+
+/// The relay that people have, with the TLS of OpenSSL.
+#[test]
+fn carbon_c_relay_feeds_it_over_tls() {
+    let test = "carbon_c_relay_feeds_it_over_tls";
+    let Some(certificates) = Certificates::make(test) else { return };
+    let server = certificates.setup().set("retention.default", "6s:1d").start();
+    let destination = format!("{} transport plain ssl", address(&server, "carbon"));
+    let ca = path(&certificates.file("ca.pem"));
+    let Some(relay) = Relay::carbon_c_relay_by(test, &destination, &["-C", &ca]) else { return };
+    relay.check(&server);
+    assert_eq!(server.counter("plumbago_tls_handshakes_failed_total"), 0);
 }

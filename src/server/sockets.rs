@@ -1,0 +1,142 @@
+//! The sockets: bound before anything else is done, so that a port in use is told at once, and opened when all is ready.
+//!
+//! In between connections are refused. A relay then keeps its points; if the kernel let it in already, it would write to us for
+//! as long as the start takes, and lose all of that should the start fail.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result};
+use tokio::net::{TcpListener, TcpSocket, UdpSocket};
+use tokio::task::JoinHandle;
+
+use super::engine::Engine;
+use crate::config::Listen;
+use crate::receive::{Certificate, Receiver, Recent};
+
+/// Connections that may wait to be accepted; the kernel has a limit of its own.
+const BACKLOG: u32 = 4096;
+
+/// A TCP port that is ours and refuses connections.
+pub(super) struct Reserved {
+    key: &'static str,
+    socket: TcpSocket,
+}
+
+impl Reserved {
+    /// Takes the port that `listen.<key>` names.
+    pub(super) fn new(key: &'static str, address: SocketAddr) -> Result<Self> {
+        let bind = || {
+            let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+            // Connections of the server before us may linger; they must not keep us from its port.
+            socket.set_reuseaddr(true)?;
+            socket.bind(address)?;
+            Ok::<_, std::io::Error>(socket)
+        };
+        let socket = bind().with_context(|| cannot_listen(key, address))?;
+        Ok(Self { key, socket })
+    }
+
+    /// Lets connections in, on the current runtime.
+    pub(super) fn open(self) -> Result<TcpListener> {
+        let address = self.socket.local_addr()?;
+        self.socket.listen(BACKLOG).with_context(|| cannot_listen(self.key, address))
+    }
+}
+
+/// The carbon sockets, reserved or open.
+pub(super) struct Sockets<Tcp> {
+    pub(super) carbon: Option<Tcp>,
+    pub(super) udp: Option<UdpSocket>,
+    pub(super) pickle: Option<Tcp>,
+    pub(super) carbon_tls: Option<Tcp>,
+    pub(super) pickle_tls: Option<Tcp>,
+    pub(super) cache_query: Option<Tcp>,
+    /// What senders that use TLS are shown.
+    certificate: Option<Arc<Certificate>>,
+}
+
+impl Sockets<Reserved> {
+    pub(super) async fn bind(listen: &Listen, with_udp: bool) -> Result<Self> {
+        let reserve =
+            |key, address: Option<_>| address.map(|address| Reserved::new(key, address)).transpose();
+        let carbon = reserve("carbon", listen.carbon)?;
+        let udp = match carbon.as_ref().filter(|_| with_udp) {
+            // The port TCP got, should the configuration leave it to the system.
+            Some(tcp) => {
+                let address = tcp.socket.local_addr()?;
+                Some(UdpSocket::bind(address).await.with_context(|| cannot_listen("carbon", address))?)
+            }
+            None => None,
+        };
+        Ok(Self {
+            carbon,
+            udp,
+            pickle: reserve("pickle", listen.pickle)?,
+            carbon_tls: reserve("carbon_tls", listen.carbon_tls)?,
+            pickle_tls: reserve("pickle_tls", listen.pickle_tls)?,
+            cache_query: reserve("cache_query", listen.cache_query)?,
+            certificate: listen.tls.as_ref().map(Certificate::open).transpose()?.map(Arc::new),
+        })
+    }
+
+    /// Lets connections in, on the current runtime.
+    pub(super) fn open(self) -> Result<Sockets<TcpListener>> {
+        let open = |reserved: Option<Reserved>| reserved.map(Reserved::open).transpose();
+        Ok(Sockets {
+            carbon: open(self.carbon)?,
+            udp: self.udp,
+            pickle: open(self.pickle)?,
+            carbon_tls: open(self.carbon_tls)?,
+            pickle_tls: open(self.pickle_tls)?,
+            cache_query: open(self.cache_query)?,
+            certificate: self.certificate,
+        })
+    }
+}
+
+impl Sockets<TcpListener> {
+    pub(super) fn start(self, receiver: &Receiver, engine: &Arc<Engine>) -> Vec<JoinHandle<()>> {
+        let recent: Arc<dyn Recent> = Arc::<Engine>::clone(engine);
+        let certificate = self.certificate.as_ref();
+        let started = [
+            self.carbon.map(|listener| receiver.plaintext(listener)),
+            self.udp.map(|socket| receiver.udp(socket)),
+            self.pickle.map(|listener| receiver.pickle(listener)),
+            self.carbon_tls
+                .zip(certificate)
+                .map(|(listener, by)| receiver.plaintext_tls(listener, by.clone())),
+            self.pickle_tls.zip(certificate).map(|(listener, by)| receiver.pickle_tls(listener, by.clone())),
+            self.cache_query.map(|listener| receiver.cache_queries(listener, recent)),
+        ];
+        started.into_iter().flatten().collect()
+    }
+}
+
+fn cannot_listen(key: &str, address: SocketAddr) -> String {
+    format!(
+        "cannot listen on {address} (listen.{key}); is another server running there? Try --set listen.{key}=127.0.0.1:0"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::TcpStream;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_reserved_port_refuses_connections_until_it_is_opened() {
+        let any: SocketAddr = "127.0.0.1:0".parse().unwrap();
+        let reserved = Reserved::new("carbon", any).unwrap();
+        let address = reserved.socket.local_addr().unwrap();
+        let refused = TcpStream::connect(address).await.unwrap_err();
+        assert_eq!(refused.kind(), std::io::ErrorKind::ConnectionRefused);
+        let listener = reserved.open().unwrap();
+        let _client = TcpStream::connect(address).await.unwrap();
+        listener.accept().await.unwrap();
+        // Nobody else gets it meanwhile.
+        let error = Reserved::new("carbon", address).map(|_| ()).unwrap_err();
+        assert!(error.to_string().contains("listen.carbon"), "{error}");
+    }
+}
