@@ -45,8 +45,9 @@ pub(crate) struct Suite {
     /// Write the figures here as JSON
     #[arg(long)]
     json: Option<PathBuf>,
-    /// Heap of the Cassandra node
-    #[arg(long, default_value = "2g")]
+    /// Heap of the Cassandra node; by itself it takes a quarter of the memory, and 2g were not always enough for the indexes on
+    /// a million names
+    #[arg(long, default_value = "4g")]
     heap: String,
     /// Where data directories are made
     #[arg(long, default_value_os_t = std::env::temp_dir())]

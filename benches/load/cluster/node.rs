@@ -37,7 +37,16 @@ impl Node {
         let file = self.directory.join("node1/pid");
         let pid = std::fs::read_to_string(&file).with_context(|| format!("read {}", file.display()))?;
         eprintln!("waiting for Cassandra to come to rest");
-        wait_idle(pid.trim().parse()?, Duration::from_secs(10), PATIENCE).map(drop)
+        wait_idle(pid.trim().parse()?, Duration::from_secs(10), PATIENCE)
+            .map(drop)
+            .with_context(|| format!("the node said last:\n{}", self.last_words()))
+    }
+
+    /// The end of its output, which goes with its directory.
+    fn last_words(&self) -> String {
+        let log = std::fs::read_to_string(self.directory.join("node1/logs/output.log")).unwrap_or_default();
+        let lines: Vec<&str> = log.lines().collect();
+        lines[lines.len().saturating_sub(20)..].join("\n")
     }
 
     fn run(&self, command: &str) -> Result<()> {
