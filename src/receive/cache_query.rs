@@ -142,10 +142,7 @@ fn answer(request: &Request, recent: &dyn Recent) -> Answer {
             "{key} cannot be set from here: retention and aggregation follow the rules in the configuration"
         )),
         Request::Incomplete { kind, missing } => error(format!("a {kind} needs `{missing}`, as text")),
-        other => {
-            let kind = if let Request::Unknown(kind) = other { kind } else { "" };
-            error(format!("Invalid request type \"{kind}\""))
-        }
+        Request::Unknown(kind) => error(format!("Invalid request type \"{kind}\"")),
     }
 }
 
