@@ -88,8 +88,7 @@ fn run(arguments: &[&str], environment: &[(&str, String)]) -> Result<String, Str
         return Ok(String::from_utf8_lossy(&done.stdout).into_owned());
     }
     let said = String::from_utf8_lossy(&done.stderr);
-    let reason = said.trim().lines().last().unwrap_or("failed");
-    Err(format!("scripts/cassandra {}: {reason}", arguments.join(" ")))
+    Err(format!("scripts/cassandra {}: {}", arguments.join(" "), said.trim()))
 }
 
 fn root() -> PathBuf {
