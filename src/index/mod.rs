@@ -10,6 +10,7 @@
 //! | `walk.rs`   | all names in order, in chunks                                                            |
 //! | `listing.rs`| a directory as a person looks into it: pages, with counts                                |
 //! | `words.rs`  | search as you type                                                                       |
+//! | `loading.rs`| building all of it at a start                                                           |
 //! | `shared.rs` | the index behind a lock, where a long find lets writers through                          |
 //! | `tags.rs`   | tags, their values, and the metrics that have them                                       |
 //! | `tagged.rs` | finding by tags                                                                          |
@@ -21,6 +22,7 @@
 mod cardinality;
 mod found;
 mod listing;
+mod loading;
 mod plan;
 mod search;
 mod shared;
@@ -38,6 +40,7 @@ mod tests;
 pub use cardinality::{Cardinality, Survey};
 pub use found::{FindError, FindLimits, Findings, Found};
 pub use listing::{Entry, Page, Wanted};
+pub use loading::Loading;
 pub use shared::SharedIndex;
 pub use tagged::{Asked, TagCondition, TagSize, TagWish};
 pub use walk::NameWalk;
@@ -126,40 +129,34 @@ impl Index {
 
     /// Adds a metric. Ids ascend, more or less: memory is needed for all those below the largest.
     pub fn insert(&mut self, id: MetricId, name: &str) -> Result<(), InsertError> {
-        if let Some(id) = self.lookup(name.as_bytes()) {
-            return Err(InsertError::NameTaken { name: name.to_owned(), id });
-        }
-        if self.names.get(id.0).is_some() {
-            return Err(InsertError::IdTaken(id));
-        }
-        if id.0 >= tree::ID_END {
-            return Err(InsertError::Full);
-        }
-        let refused = |refused| match refused {
-            Refused::TooLong => InsertError::TooLong { bytes: name.len() },
-            Refused::Full => InsertError::Full,
-        };
-        self.names.insert(id.0, name).map_err(refused)?;
-        if is_tagged(name) {
-            self.tags.insert(id.0, name);
-            return Ok(());
-        }
-        self.tree.insert(id, name).map_err(|error| {
-            self.names.remove(id.0);
-            refused(error)
-        })
+        claim(&mut self.names, id, name)?;
+        self.place(id, name).inspect_err(|_| self.names.remove(id.0))
     }
 
     /// Forgets a metric, and the directories that are empty without it. False when there is no such metric.
     pub fn remove(&mut self, id: MetricId) -> bool {
-        let Some(name) = self.names.get(id.0) else { return false };
+        let Some(name) = self.names.get(id.0).map(str::to_owned) else { return false };
+        self.displace(id, &name);
+        self.names.remove(id.0);
+        true
+    }
+
+    /// Lets a metric be found by the parts of its name.
+    fn place(&mut self, id: MetricId, name: &str) -> Result<(), InsertError> {
+        if is_tagged(name) {
+            self.tags.insert(id.0, name);
+            return Ok(());
+        }
+        self.tree.insert(id, name).map_err(|refused| refusal(refused, name))
+    }
+
+    /// Takes back what [`Index::place`] did.
+    fn displace(&mut self, id: MetricId, name: &str) {
         if is_tagged(name) {
             self.tags.remove(id.0, name);
         } else {
             self.tree.remove(name);
         }
-        self.names.remove(id.0);
-        true
     }
 
     /// Bytes allocated for all of it.
@@ -192,6 +189,27 @@ impl Index {
 
     fn tree(&self) -> &Tree {
         &self.tree
+    }
+}
+
+/// Lets a metric be found by its whole name, if neither name nor id are taken.
+fn claim(names: &mut Texts, id: MetricId, name: &str) -> Result<(), InsertError> {
+    if let Some(id) = names.find(name.as_bytes()) {
+        return Err(InsertError::NameTaken { name: name.to_owned(), id: MetricId(id) });
+    }
+    if names.get_bytes(id.0).is_some() {
+        return Err(InsertError::IdTaken(id));
+    }
+    if id.0 >= tree::ID_END {
+        return Err(InsertError::Full);
+    }
+    names.insert(id.0, name).map_err(|refused| refusal(refused, name))
+}
+
+fn refusal(refused: Refused, name: &str) -> InsertError {
+    match refused {
+        Refused::TooLong => InsertError::TooLong { bytes: name.len() },
+        Refused::Full => InsertError::Full,
     }
 }
 

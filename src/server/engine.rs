@@ -9,7 +9,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use super::storage::Storage;
 use crate::config::{Config, Matcher};
-use crate::index::{Index, SharedIndex};
+use crate::index::{Loading, SharedIndex};
 use crate::log::{Log, Record};
 use crate::model::{MetricId, MetricRecord, Policy, PolicyId, Span, Stage};
 use crate::receive::Sampler;
@@ -65,9 +65,13 @@ impl Engine {
             log,
             config.store.head_points,
         ));
-        let mut index = Index::new();
-        let next = load(&store, &points, &mut index)?;
-        let next = replay(&store, floor, &points, &mut index, next)?;
+        let mut loading = Loading::begin()?;
+        let next = load(&store, &points, &mut loading)?;
+        let next = replay(&store, floor, &points, &mut loading, next)?;
+        let (index, refused) = loading.finish();
+        for (id, error) in refused {
+            tracing::error!(metric = id.0, %error, "the index has no place for a metric");
+        }
         telemetry.metrics.set(index.len() as u64);
         let index = Arc::new(SharedIndex::new(index));
         let rules = Arc::new(Matcher::new(config.rules.clone()));
@@ -203,7 +207,7 @@ impl Engine {
 }
 
 /// Takes policies and metrics from the catalogue. Gives the first free id.
-fn load(store: &Storage, points: &Points, index: &mut Index) -> anyhow::Result<u32> {
+fn load(store: &Storage, points: &Points, index: &mut Loading) -> anyhow::Result<u32> {
     for (id, policy) in store.metrics.policies()? {
         points.restore_policy(id, policy, now());
     }
@@ -211,7 +215,7 @@ fn load(store: &Storage, points: &Points, index: &mut Index) -> anyhow::Result<u
     Ok(store.metrics.id_bound()?)
 }
 
-fn add(points: &Points, index: &mut Index, record: &MetricRecord) {
+fn add(points: &Points, index: &mut Loading, record: &MetricRecord) {
     points.restore_metric(record);
     if let Err(error) = index.insert(record.id, &record.name) {
         tracing::error!(name = record.name, %error, "the index refused a metric of the catalogue");
@@ -219,7 +223,13 @@ fn add(points: &Points, index: &mut Index, record: &MetricRecord) {
 }
 
 /// Takes what the log has beyond the last commit. Gives the first free id.
-fn replay(store: &Storage, floor: u64, points: &Points, index: &mut Index, next: u32) -> anyhow::Result<u32> {
+fn replay(
+    store: &Storage,
+    floor: u64,
+    points: &Points,
+    index: &mut Loading,
+    next: u32,
+) -> anyhow::Result<u32> {
     let now = now();
     let mut next = next;
     let found = crate::log::replay(&store.log_dir, floor, |record| match record {
