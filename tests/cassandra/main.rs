@@ -15,6 +15,7 @@ mod faults;
 mod lease;
 mod names;
 mod node;
+mod odd_rows;
 mod older;
 mod operate;
 #[path = "../server/protobuf.rs"]

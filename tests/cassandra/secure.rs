@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use plumbago::store::cassandra::{Cluster, ClusterError, Fault, Login, Settings, Tls};
 
 use crate::node::{self, OwnCluster};
+use crate::servers::setup;
 use crate::skip::skip;
 
 /// A node that lives as long as the test.
@@ -14,7 +15,9 @@ struct SecureNode(OwnCluster);
 
 impl SecureNode {
     fn start() -> Result<Self, String> {
-        let node = OwnCluster::new(19242, 17400).with("PLUMBAGO_CASSANDRA_AUTH", "1");
+        let node = OwnCluster::new(19242, 17400)
+            .with("PLUMBAGO_CASSANDRA_AUTH", "1")
+            .with("PLUMBAGO_CASSANDRA_SASI", "false");
         let dir = node.dir().to_owned();
         make_certificates(&dir)?;
         Ok(Self(node.with("PLUMBAGO_CASSANDRA_TLS", &dir.display().to_string()).start(1)?))
@@ -119,6 +122,26 @@ fn a_node_with_passwords_and_certificates_is_used_and_its_refusals_are_explained
     let half = Some(Tls { key_file: None, ..node.tls() });
     let error = refused(Settings { tls: half, ..right.clone() });
     assert!(error.to_string().contains("cert_file and store.cassandra.tls.key_file"), "{error}");
+
+    a_command_gets_in_and_says_that_sasi_is_off(&node);
+}
+
+/// The same by configuration, as an operator writes it.
+fn a_command_gets_in_and_says_that_sasi_is_off(node: &SecureNode) {
+    let password = node.0.dir().join("password");
+    std::fs::write(&password, "cassandra\n").unwrap();
+    let file = |name: &str| node.file(name).unwrap().display().to_string();
+    let setup = setup(&node.settings(), "sasi")
+        .set("store.cassandra.username", "cassandra")
+        .set("store.cassandra.password_file", &password.display().to_string())
+        .set("store.cassandra.tls.enabled", "true")
+        .set("store.cassandra.tls.ca_file", &file("ca.pem"))
+        .set("store.cassandra.tls.cert_file", &file("client.pem"))
+        .set("store.cassandra.tls.key_file", &file("client.key"));
+    let output = setup.run(&["schema", "apply", "--create-keyspaces"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("sasi_indexes_enabled: true") && said.contains("index = \"sai\""), "{said}");
 }
 
 /// The other way round: we want TLS, the node does not.
