@@ -19,6 +19,7 @@ mod info;
 mod params;
 mod render;
 mod reply;
+mod request_line;
 mod router;
 mod serve;
 mod tags;

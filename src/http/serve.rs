@@ -4,11 +4,11 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::serve::ListenerExt;
 use jiff::tz::TimeZone;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
+use super::request_line::Forgiving;
 use super::workers::Workers;
 use super::{Api, Backend, router};
 use crate::config;
@@ -33,14 +33,8 @@ pub async fn serve(
     })?;
     let workers = Workers::new(config.max_concurrent);
     let api = Arc::new(Api { backend, config, telemetry, workers, timezone });
-    // Answers are written in one go: waiting for more to send only delays them.
-    let listener = listener.tap_io(|stream| {
-        if let Err(error) = stream.set_nodelay(true) {
-            tracing::debug!(%error, "setting TCP_NODELAY failed");
-        }
-    });
-    let serving =
-        axum::serve(listener, router::router(api, &http)).with_graceful_shutdown(told_to(stop.clone()));
+    let serving = axum::serve(Forgiving(listener), router::router(api, &http))
+        .with_graceful_shutdown(told_to(stop.clone()));
     tokio::select! {
         result = serving => result,
         () = async { told_to(stop).await; tokio::time::sleep(DRAIN_LIMIT).await } => Ok(()),

@@ -1,5 +1,8 @@
 //! What readers get: formats, find, and the promise that a point counted as stored is in every answer at once.
 
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+
 use serde_json::{Value, json};
 
 use super::harness::{Server, Setup, now, wait_until};
@@ -303,4 +306,26 @@ fn cuts_do_not_change_answers() {
     assert_eq!(server.points("cut.me", t - 1, t + 199), expected);
     let setup = server.kill();
     assert_eq!(setup.start().points("cut.me", t - 1, t + 199), expected);
+}
+
+/// As `curl` sends it, which encodes nothing; twice on one connection.
+#[test]
+fn addresses_may_be_typed_as_they_are_meant() {
+    let server = Server::start();
+    let time = now() - 60;
+    server.store(&format!("typed.a 7 {time}\ntyped.b 8 {time}\n"));
+    let mut stream = TcpStream::connect(server.http).unwrap();
+    let mut answers = String::new();
+    for (target, end) in [("alias(typed.{a,x},\"<ü>\")", "keep-alive"), ("alias(typed.b,\"|\")", "close")] {
+        let head = format!(
+            "GET /render?format=json&from=-5min&noNullPoints=1&target={target} HTTP/1.1\r\nhost: plumbago\r\n\
+             connection: {end}\r\n\r\n"
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+    }
+    stream.read_to_string(&mut answers).unwrap();
+    assert_eq!(answers.matches("HTTP/1.1 200 OK").count(), 2, "{answers}");
+    for name in ["\"target\":\"<ü>\"", "\"target\":\"|\""] {
+        assert!(answers.contains(name), "{answers}");
+    }
 }

@@ -1,0 +1,270 @@
+//! Addresses as people type them: `curl 'http://…/render?target=alias(a.b,"c")'` sends the quotes as they are.
+//!
+//! No address may hold them, and the HTTP library refuses such a request before anybody could say why. graphite-web takes them.
+//! So bytes that must not stand in an address are written as `%22` and the like on their way in, which means the same. To know where
+//! the address of the next request begins on a connection, its headers are skimmed for the length of its body.
+
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use axum::serve::Listener;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpListener, TcpStream};
+
+/// As much of a header line as is needed to know `content-length: 18446744073709551615`.
+const HEADER_START: usize = 64;
+
+/// A listener whose connections take such addresses.
+#[derive(Debug)]
+pub(super) struct Forgiving(pub(super) TcpListener);
+
+impl Listener for Forgiving {
+    type Io = Mending<TcpStream>;
+    type Addr = SocketAddr;
+
+    async fn accept(&mut self) -> (Self::Io, Self::Addr) {
+        let (stream, peer) = Listener::accept(&mut self.0).await;
+        // Answers are written in one go: waiting for more to send only delays them.
+        if let Err(error) = stream.set_nodelay(true) {
+            tracing::debug!(%error, "setting TCP_NODELAY failed");
+        }
+        (Mending::new(stream), peer)
+    }
+
+    fn local_addr(&self) -> io::Result<Self::Addr> {
+        self.0.local_addr()
+    }
+}
+
+/// A connection whose requests are mended as they are read.
+#[derive(Debug)]
+pub(super) struct Mending<S> {
+    stream: S,
+    place: Place,
+    header: Vec<u8>,
+    body: Body,
+    /// What was mended and is not handed on yet, from `handed` on.
+    mended: Vec<u8>,
+    handed: usize,
+}
+
+/// Where in a request the next byte stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Method,
+    Address,
+    Version,
+    Headers,
+    Body(u64),
+    /// Somewhere: it is another protocol, or a body of unknown length. Nothing is mended any more.
+    Lost,
+}
+
+/// What the headers say of the body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Body {
+    Length(u64),
+    Unknown,
+}
+
+/// May this byte not stand in an address? Those above 126 are tolerated by some, and not by others.
+fn is_wrong(byte: u8) -> bool {
+    matches!(byte, 0..=0x1f | b'"' | b'<' | b'>' | b'\\' | b'^' | b'`' | b'{' | b'|' | b'}' | 0x7f..)
+}
+
+impl<S> Mending<S> {
+    fn new(stream: S) -> Self {
+        let (header, mended) = (Vec::new(), Vec::new());
+        Self { stream, place: Place::Method, header, body: Body::Length(0), mended, handed: 0 }
+    }
+
+    /// Goes over what was read. Gives it mended, if something had to be.
+    fn skim(&mut self, mut read: &[u8]) -> Option<Vec<u8>> {
+        let (all, mut mended) = (read, None::<Vec<u8>>);
+        while let Some((&byte, rest)) = read.split_first() {
+            if self.place == Place::Lost {
+                break;
+            }
+            if let Place::Body(left) = self.place {
+                let here = usize::try_from(left).unwrap_or(usize::MAX).min(read.len());
+                self.body_goes_on(left - here as u64);
+                if let Some(mended) = &mut mended {
+                    mended.extend_from_slice(&read[..here]);
+                }
+                read = &read[here..];
+                continue;
+            }
+            if self.place == Place::Address && is_wrong(byte) && !matches!(byte, b'\r' | b'\n') {
+                let before = || all[..all.len() - read.len()].to_vec();
+                mended.get_or_insert_with(before).extend(format!("%{byte:02X}").bytes());
+            } else {
+                self.step(byte);
+                if let Some(mended) = &mut mended {
+                    mended.push(byte);
+                }
+            }
+            read = rest;
+        }
+        if let Some(mended) = &mut mended {
+            mended.extend_from_slice(read);
+        }
+        mended
+    }
+
+    /// Takes one byte in that is not of a body.
+    fn step(&mut self, byte: u8) {
+        self.place = match (self.place, byte) {
+            // HTTP/2 begins with `PRI * HTTP/2.0`.
+            (Place::Method, b' ') if self.header == b"PRI" => Place::Lost,
+            (Place::Method, b' ') => Place::Address,
+            // Empty lines in front of a request are allowed.
+            (Place::Method, b'\r' | b'\n') => Place::Method,
+            (Place::Method, _) if self.header.len() == HEADER_START => Place::Lost,
+            (Place::Method, _) => {
+                self.header.push(byte);
+                Place::Method
+            }
+            (Place::Address, b' ') => Place::Version,
+            (Place::Address | Place::Version, b'\n') => {
+                self.header.clear();
+                self.body = Body::Length(0);
+                Place::Headers
+            }
+            (Place::Headers, b'\n') => return self.end_header(),
+            (Place::Headers, _) => {
+                if self.header.len() < HEADER_START {
+                    self.header.push(byte.to_ascii_lowercase());
+                }
+                Place::Headers
+            }
+            (place, _) => place,
+        };
+    }
+
+    fn end_header(&mut self) {
+        let line = self.header.trim_ascii_end();
+        if line.is_empty() {
+            self.header.clear();
+            match self.body {
+                Body::Length(length) => self.body_goes_on(length),
+                Body::Unknown => self.place = Place::Lost,
+            }
+            return;
+        }
+        if let Some(value) = line.strip_prefix(b"content-length:") {
+            let length = std::str::from_utf8(value.trim_ascii()).ok().and_then(|text| text.parse().ok());
+            self.body = length.map_or(Body::Unknown, Body::Length);
+        } else if line.starts_with(b"transfer-encoding:") || line.starts_with(b"upgrade:") {
+            self.body = Body::Unknown;
+        }
+        self.header.clear();
+    }
+
+    fn body_goes_on(&mut self, left: u64) {
+        self.place = if left == 0 { Place::Method } else { Place::Body(left) };
+    }
+
+    /// Hands on as much of what was mended as there is room for.
+    fn hand_on(&mut self, out: &mut ReadBuf<'_>) {
+        let rest = self.mended.get(self.handed..).unwrap_or_default();
+        let len = rest.len().min(out.remaining());
+        out.put_slice(&rest[..len]);
+        self.handed += len;
+        if self.handed == self.mended.len() {
+            (self.mended, self.handed) = (Vec::new(), 0);
+        }
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Mending<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        out: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        if self.mended.is_empty() {
+            let before = out.filled().len();
+            ready!(Pin::new(&mut self.stream).poll_read(cx, out))?;
+            let Some(mended) = self.skim(&out.filled()[before..]) else { return Poll::Ready(Ok(())) };
+            out.set_filled(before);
+            self.mended = mended;
+        }
+        self.hand_on(out);
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Mending<S> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(cx, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        parts: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(cx, parts)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// What comes out when `bytes` are read in pieces.
+    fn mended(bytes: &[u8], piece: usize) -> Vec<u8> {
+        let mut mending = Mending::new(());
+        let parts = bytes.chunks(piece.max(1));
+        parts.flat_map(|part| mending.skim(part).unwrap_or_else(|| part.to_vec())).collect()
+    }
+
+    #[test]
+    fn addresses_are_mended_and_nothing_else() {
+        let wrong = "\r\nGET /render?target=alias(a,\"<ü>\") HTTP/1.1\r\nhost: \"a\"\r\n\r\n\
+                     POST /a|b HTTP/1.1\r\nContent-Length: 16\r\nx: <\r\n\r\nGET /\" HTTP/1.1\
+                     GET /{a,b} HTTP/1.1\r\n\r\n";
+        let right = "\r\nGET /render?target=alias(a,%22%3C%C3%BC%3E%22) HTTP/1.1\r\nhost: \"a\"\r\n\r\n\
+                     POST /a%7Cb HTTP/1.1\r\nContent-Length: 16\r\nx: <\r\n\r\nGET /\" HTTP/1.1\
+                     GET /%7Ba,b%7D HTTP/1.1\r\n\r\n";
+        for piece in [1, 2, 3, 7, 1000] {
+            assert_eq!(String::from_utf8(mended(wrong.as_bytes(), piece)).unwrap(), right, "{piece}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_understood_goes_through() {
+        for text in [
+            "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\nGET /\" HTTP/1.1\r\n\r\n",
+            "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\nGET /\" HTTP/1.1\r\n\r\n",
+            "POST / HTTP/1.1\r\ncontent-length: many\r\n\r\nGET /\" HTTP/1.1\r\n\r\n",
+            "\"\n\n\"",
+        ] {
+            assert_eq!(mended(text.as_bytes(), 5), text.as_bytes(), "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn pieces_make_no_difference(bytes: Vec<u8>, head in "[A-Z]{1,4} /[a\" ]{0,4}[ \r\n]{0,3}", piece in 1..9_usize) {
+            let bytes = [head.as_bytes(), &bytes].concat();
+            prop_assert_eq!(mended(&bytes, piece), mended(&bytes, usize::MAX));
+        }
+    }
+}
