@@ -30,10 +30,14 @@ export function complete(
   let items = [];
   let chosen = -1;
   let running;
+  // The text that the items complete: whoever types fast is ahead of the list, and must not get what an older text asked for.
+  let madeFor = "";
+  let takesFirst = false;
 
   const close = () => {
     running?.abort();
     refresh.cancelled = true;
+    takesFirst = false;
     list.hidden = true;
     items = [];
     chosen = -1;
@@ -51,14 +55,24 @@ export function complete(
     input.setAttribute("aria-activedescendant", option.id);
   };
 
+  const isCurrent = () => madeFor === input.value;
+
   const accept = (index) => {
+    if (!isCurrent()) return void refresh();
     const item = items[index];
     close();
     take(item);
   };
 
-  const show = (found, note) => {
+  // Whatever comes first in the list for what is written now.
+  const acceptFirst = () => {
+    takesFirst = true;
+    refresh();
+  };
+
+  const show = (found, note, text) => {
     items = found;
+    madeFor = text;
     const options = found.map((item, index) =>
       option(item, `${list.id}-${index}`, { click: () => accept(index) }),
     );
@@ -71,6 +85,7 @@ export function complete(
     chosen = -1;
     if (eager && found.length > 0) choose(0);
     list.scrollTop = 0;
+    if (takesFirst && isCurrent() && found.length > 0) accept(0);
   };
 
   const refresh = async () => {
@@ -78,19 +93,22 @@ export function complete(
     running = new AbortController();
     const { signal } = running;
     refresh.cancelled = false;
+    const text = input.value;
     try {
-      const found = await suggest(input.value, input.selectionStart ?? input.value.length, signal);
+      const found = await suggest(text, input.selectionStart ?? text.length, signal);
       if (signal.aborted || refresh.cancelled || document.activeElement !== input) return;
-      show(found, footer());
+      show(found, footer(), text);
     } catch (error) {
-      if (error.name !== "AbortError") show([], error.message);
+      if (error.name !== "AbortError") show([], error.message, text);
     }
   };
 
+  input.addEventListener("input", () => (takesFirst = false));
   input.addEventListener("input", debounce(delay, refresh));
   input.addEventListener("blur", close);
   input.addEventListener("keydown", (event) => {
-    const open = !list.hidden && items.length > 0;
+    const shown = !list.hidden && items.length > 0;
+    const open = shown && isCurrent();
     const step = { ArrowDown: 1, ArrowUp: -1, PageDown: 8, PageUp: -8 }[event.key];
     if (step && !event.altKey) {
       if (!open) return void (event.key === "ArrowDown" && refresh());
@@ -103,10 +121,12 @@ export function complete(
     } else if (event.key === "Enter") {
       event.preventDefault();
       if (open && chosen >= 0) return accept(chosen);
+      if (shown && eager) return acceptFirst();
       close();
       submit(input.value);
-    } else if (event.key === "Tab" && open && !event.shiftKey) {
+    } else if (event.key === "Tab" && shown && !event.shiftKey) {
       event.preventDefault();
+      if (!open) return acceptFirst();
       accept(Math.max(0, chosen));
     } else if (event.key === "Escape" && !list.hidden) {
       event.preventDefault();
