@@ -16,7 +16,7 @@ use crate::model::glob::Glob;
 use crate::model::{Cancel, MetricId, Policy, Span, Stage};
 use crate::store::StoreError;
 use crate::store::cassandra::names::{
-    Change, Creation, Cursor, Hit, LookupError, LookupLimits, Names, NewMetric, Outcome,
+    Change, Creation, Cursor, Hit, LookupError, LookupLimits, Names, NewMetric, Outcome, StrayWalk,
 };
 use crate::store::cassandra::schema::Indexes;
 use crate::store::cassandra::{Cluster, erase};
@@ -61,6 +61,8 @@ pub(super) struct Roster {
     reload_interval: Option<Duration>,
     hide_expired: bool,
     cursor: Mutex<Option<Cursor>>,
+    /// Where metrics without metadata have not been looked for yet.
+    strays: Mutex<StrayWalk>,
     /// Metrics that were read and whose turn it is to be noted as such.
     read: Mutex<HashSet<u32>>,
     /// Those that were noted in this turn.
@@ -105,6 +107,7 @@ impl Roster {
             reload_interval: Some(config.cassandra.reload_interval).filter(|interval| !interval.is_zero()),
             hide_expired: config.cassandra.hide_expired,
             cursor: Mutex::new(cursor),
+            strays: Mutex::default(),
             read: Mutex::default(),
             told: Mutex::default(),
             setbacks: Setbacks::new(
@@ -139,7 +142,8 @@ impl Roster {
             .and_then(|()| self.follow(engine))
             .and_then(|()| self.touch(engine))
             .and_then(|()| self.touch_read(engine))
-            .and_then(|()| self.send_new(engine, SENDING));
+            .and_then(|()| self.take_strays(engine))
+            .and_then(|more| Ok(self.send_new(engine, SENDING)? || more));
         engine.telemetry.names_loaded.set(u64::from(self.loaded.load(Ordering::Acquire)));
         match done {
             Ok(more) => {
@@ -225,6 +229,7 @@ impl Roster {
         // Even if points waited: reading ten million names twice at a start is not worth it.
         self.reloaded.store(now(), Ordering::Release);
         self.loaded.store(true, Ordering::Release);
+        *self.strays.lock() = StrayWalk::new();
         engine.telemetry.names_loaded.set(1);
         tracing::info!(
             metrics,
@@ -240,7 +245,7 @@ impl Roster {
         let mut seen = vec![false; sent as usize];
         let mut batch = Vec::with_capacity(BATCH);
         let (mut expired, mut failed) = (Vec::new(), None);
-        let loaded = self.names.load(&self.default, &mut |_| {}, &mut |listed| {
+        let metrics = self.names.load(&self.default, &mut |_| {}, &mut |listed| {
             let is_hidden = self.hide_expired && listed.is_expired();
             if let Some(id) = engine.index.read().lookup(listed.name.as_bytes()) {
                 if let Some(seen) = seen.get_mut(id.0 as usize) {
@@ -261,7 +266,20 @@ impl Roster {
             return Err(error);
         }
         self.take(engine, &batch)?;
-        Ok(Read { metrics: loaded.metrics, seen, expired })
+        Ok(Read { metrics, seen, expired })
+    }
+
+    /// Takes metrics that have no metadata, from the next pieces of the ring. True if there are more.
+    fn take_strays(&self, engine: &Engine) -> anyhow::Result<bool> {
+        let mut walk = self.strays.lock();
+        if walk.is_over() {
+            return Ok(false);
+        }
+        let known = |name: &str| engine.index.read().lookup(name.as_bytes()).is_some();
+        let strays = self.names.strays(&mut walk, &self.default, known)?;
+        let metrics: Vec<_> = strays.into_iter().map(|name| (name, Arc::clone(&self.default))).collect();
+        self.take(engine, &metrics)?;
+        Ok(!walk.is_over())
     }
 
     fn is_reload_due(&self) -> bool {

@@ -92,6 +92,9 @@ fn odd_rows_break_no_query() {
     let names = ["half", "novel", "web"].map(|middle| format!("{top}.{middle}.cpu"));
     for index in ["memory", "sasi"] {
         let server = setup(settings, index).start();
+        if index == "memory" {
+            until("all names in memory", || server.counter("plumbago_names_loaded") == 1);
+        }
         until("the names", || found(&server, &format!("{top}.*.cpu")) == names);
         assert_eq!(server.points(&name, base - 1, base + 150), sent, "{index}");
         let mut means = server.points(&name, now() - 3 * 3600, now());

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use plumbago::store::cassandra::names::{Creation, Outcome, Rows, identity};
+use plumbago::store::cassandra::names::{Creation, Outcome, StrayWalk, identity};
 use plumbago::store::cassandra::schema::Indexes;
 
 use super::{Fixture, create, loaded, new_metrics, policy};
@@ -20,18 +20,18 @@ fn what_is_created_is_loaded_with_its_policy() {
     let outcomes = create(&other, &["a.b.c", "new.x"], &second);
     assert_eq!(outcomes, [Outcome::Existed(first.clone()), Outcome::Created]);
     let found = loaded(&other, &policy("1*1s|last|1"));
-    let found: Vec<(&str, String, Rows)> =
-        found.iter().map(|listed| (listed.name.as_str(), listed.policy.to_string(), listed.rows)).collect();
+    let found: Vec<(&str, String)> =
+        found.iter().map(|listed| (listed.name.as_str(), listed.policy.to_string())).collect();
     let (first, second) = (first.to_string(), second.to_string());
     let expected = [
-        ("a.b.c", &first, Rows::Both),
-        ("a.b.c.d", &first, Rows::Both),
-        ("a.d", &first, Rows::Both),
-        ("new.x", &second, Rows::Both),
-        ("t.g;k=v", &first, Rows::Metadata),
-        ("top", &first, Rows::Both),
+        ("a.b.c", &first),
+        ("a.b.c.d", &first),
+        ("a.d", &first),
+        ("new.x", &second),
+        ("t.g;k=v", &first),
+        ("top", &first),
     ];
-    assert_eq!(found, expected.map(|(name, policy, rows)| (name, policy.clone(), rows)));
+    assert_eq!(found, expected.map(|(name, policy)| (name, policy.clone())));
     assert_eq!(fixture.directories(), ["a", "a.b", "a.b.c", "new"]);
     let id = identity::id("a.b.c").to_string();
     assert_eq!(fixture.column(&format!("SELECT name FROM {{}}.metrics_metadata WHERE id = {id}")), ["a.b.c"]);
@@ -47,15 +47,24 @@ fn rows_in_one_table_only_are_tolerated() {
         "INSERT INTO {}.metrics_metadata (name, id, config) VALUES ('metadata.only', uuid(), \
          {'retention': '5*5s', 'aggregator': 'of the future', 'new': 'x'})",
     );
-    fixture.run("UPDATE {}.metrics_metadata SET updated_on = now() WHERE name = 'ghost'");
+    for late in ["ghost", "metric.only"] {
+        fixture.run(&format!("UPDATE {{}}.metrics_metadata SET updated_on = now() WHERE name = '{late}'"));
+    }
     let found = loaded(&fixture.names, &policy("1*1s|last|1"));
-    let found: Vec<(&str, String, Rows)> =
-        found.iter().map(|listed| (listed.name.as_str(), listed.policy.to_string(), listed.rows)).collect();
-    let expected = [
-        ("metadata.only", "5*5s|last|1".to_owned(), Rows::Metadata),
-        ("metric.only", "1*1s|last|1".to_owned(), Rows::Metric),
-    ];
-    assert_eq!(found, expected);
+    let found: Vec<(&str, String)> =
+        found.iter().map(|listed| (listed.name.as_str(), listed.policy.to_string())).collect();
+    assert_eq!(found, [("metadata.only", "5*5s|last|1".to_owned())]);
+    let default = policy("1*1s|last|1");
+    let strays = |known: &str| {
+        let (mut walk, mut found) = (StrayWalk::new(), Vec::new());
+        while !walk.is_over() {
+            found.extend(fixture.names.strays(&mut walk, &default, |name| name == known).unwrap());
+        }
+        found
+    };
+    create(&fixture.names, &["whole"], &default);
+    assert_eq!(strays(""), ["metric.only"]);
+    assert_eq!(strays("metric.only"), [""; 0]);
 }
 
 #[test]

@@ -1,4 +1,7 @@
 //! All metrics, with their policies.
+//!
+//! `metrics_metadata` has all of it. Reading `metrics` too would take as long again, and finds nothing but what an interrupted
+//! creation left: that is looked for afterwards, a few pieces of the ring at a time.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -7,9 +10,9 @@ use scylla::deserialize::value::MapIterator;
 use scylla::value::CqlTimeuuid;
 
 use super::config::Configs;
-use super::ring::{Piece, Progress};
+use super::ring::{AT_ONCE, Piece, Progress, ring_pieces};
 use super::statement::{Table, rows};
-use super::{Names, identity, record, stamp};
+use super::{Names, flight, identity, record, stamp};
 use crate::model::Policy;
 use crate::store::cassandra::ClusterError;
 
@@ -26,40 +29,37 @@ pub struct Listed {
     pub policy: Arc<Policy>,
     /// When it was last noted as written, or else created, in milliseconds since 1970.
     pub used_ms: Option<i64>,
-    /// Where it was found.
-    pub rows: Rows,
 }
 
-/// The tables in which a metric has a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rows {
-    /// In both, as it should be.
-    Both,
-    /// In `metrics` alone: creating or deleting it was interrupted. Its policy is the default.
-    Metric,
-    /// In `metrics_metadata` alone. For a tagged name that is as it should be.
-    Metadata,
+/// A walk round the ring for metrics that have a row in `metrics` alone.
+#[derive(Debug, Default)]
+pub struct StrayWalk {
+    ahead: Vec<Piece>,
 }
 
-/// What was loaded.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Loaded {
-    /// Metrics visited.
-    pub metrics: u64,
-    /// Those among them that have no usable config.
-    pub without_config: u64,
+impl StrayWalk {
+    /// One that has the whole ring before it. By default there is none of it left.
+    pub fn new() -> Self {
+        Self { ahead: ring_pieces() }
+    }
+
+    /// Is nothing left of it?
+    pub fn is_over(&self) -> bool {
+        self.ahead.is_empty()
+    }
 }
 
 impl Names {
-    /// Visits every metric, in no order, each once. `default` is for what a config does not say. Metrics that come or go
-    /// meanwhile may or may not be seen: ask the feed afterwards for what happened since this was called.
+    /// Visits every metric that has metadata, in no order, each once, and gives their number. `default` is for what a config
+    /// does not say. Metrics that come or go meanwhile may or may not be seen: ask the feed afterwards for what happened since
+    /// this was called.
     pub fn load(
         &self,
         default: &Arc<Policy>,
         progress: &mut dyn FnMut(Progress),
         visit: &mut dyn FnMut(Listed),
-    ) -> Result<Loaded, ClusterError> {
-        let mut loaded = Loaded::default();
+    ) -> Result<u64, ClusterError> {
+        let mut metrics = 0;
         let default = default.clone();
         let read = move |names: Names, piece| {
             let configs = Configs::new(default.clone());
@@ -67,14 +67,11 @@ impl Names {
         };
         self.block_on(self.ring(read, progress, |found: Vec<Listed>| {
             let count = found.len() as u64;
-            loaded.metrics += count;
-            for listed in found {
-                loaded.without_config += u64::from(listed.rows == Rows::Metric);
-                visit(listed);
-            }
+            metrics += count;
+            found.into_iter().for_each(&mut *visit);
             Ok(count)
         }))?;
-        Ok(loaded)
+        Ok(metrics)
     }
 
     /// Those of these metrics that have no row, or nothing but what a late touch leaves of a deleted one.
@@ -92,38 +89,58 @@ impl Names {
         })
     }
 
-    /// `metrics` first: of a metric that is created in between the metadata is seen, and that is enough.
     async fn load_piece(&self, piece: Piece, mut configs: Configs) -> Result<Vec<Listed>, ClusterError> {
-        // Of a partition only its key is needed, which spares the nodes reading the components.
-        let mut names: HashSet<Box<str>, ahash::RandomState> = HashSet::default();
-        self.scan(Table::Metrics, "DISTINCT name", piece, |page| {
-            for row in rows::<(&str,)>(page)? {
-                names.insert(row?.0.into());
-            }
-            Ok(())
-        })
-        .await?;
-        let mut found = Vec::with_capacity(names.len());
+        let mut found = Vec::new();
         self.scan(Table::Metadata, "name, config, created_on, updated_on", piece, |page| {
             for row in rows::<Row<'_>>(page)? {
                 // A row without a config is what a late touch leaves of a deleted metric.
                 let (name, Some(config), created, updated) = row? else { continue };
                 let used_ms = updated.or(created).map(stamp::millis);
                 let policy = configs.decode(config.filter_map(Result::ok));
-                let rows = if names.remove(name) { Rows::Both } else { Rows::Metadata };
-                found.push(Listed { name: name.to_owned(), policy, used_ms, rows });
+                found.push(Listed { name: name.to_owned(), policy, used_ms });
             }
             Ok(())
         })
         .await?;
-        let default = configs.default();
-        found.extend(names.into_iter().map(|name| Listed {
-            name: name.into_string(),
-            policy: default.clone(),
-            used_ms: None,
-            rows: Rows::Metric,
-        }));
         Ok(found)
+    }
+
+    /// Goes a few pieces further, and gives the metrics there that have no metadata; `known` spares asking for that.
+    pub fn strays(
+        &self,
+        walk: &mut StrayWalk,
+        default: &Arc<Policy>,
+        known: impl Fn(&str) -> bool,
+    ) -> Result<Vec<String>, ClusterError> {
+        let left = walk.ahead.len().saturating_sub(AT_ONCE);
+        let (names, pieces) = (self.clone(), walk.ahead[left..].to_vec());
+        let strays = self.block_on(async {
+            let read = move |piece| {
+                let names = names.clone();
+                async move { names.metrics_of(piece).await }
+            };
+            let listed = flight::map(pieces, AT_ONCE, read).await?;
+            let mut unknown: Vec<String> = listed.into_iter().flatten().filter(|name| !known(name)).collect();
+            // Those with metadata were created meanwhile, or have expired.
+            let there = self.records_async(&unknown, default).await?;
+            unknown.retain(|name| !there.contains_key(name));
+            Ok(unknown)
+        })?;
+        walk.ahead.truncate(left);
+        Ok(strays)
+    }
+
+    /// The names of a piece in `metrics`. Of a partition only its key is asked for, which spares the nodes reading the components.
+    pub(super) async fn metrics_of(&self, piece: Piece) -> Result<Vec<String>, ClusterError> {
+        let mut names = Vec::new();
+        self.scan(Table::Metrics, "DISTINCT name", piece, |page| {
+            for row in rows::<(String,)>(page)? {
+                names.push(row?.0);
+            }
+            Ok(())
+        })
+        .await?;
+        Ok(names)
     }
 }
 

@@ -46,7 +46,7 @@ use std::sync::atomic::AtomicU64;
 pub use config::{decode as decode_config, encode as encode_config};
 pub use feed::{Change, Cursor};
 pub use find::{Hit, LookupError, LookupLimits};
-pub use loader::{Listed, Loaded, Rows};
+pub use loader::{Listed, StrayWalk};
 pub use record::Record;
 pub use repair::{Cleaned, Repaired};
 pub use ring::Progress;

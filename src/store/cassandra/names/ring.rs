@@ -16,7 +16,7 @@ use crate::store::cassandra::{ClusterError, Purpose};
 const PIECES: usize = 128;
 
 /// Pieces read at the same time.
-const AT_ONCE: usize = 8;
+pub(super) const AT_ONCE: usize = 8;
 
 /// Rows per page.
 const PAGE: i32 = 5000;
@@ -35,6 +35,11 @@ pub struct Progress {
 /// Tokens after the first and up to the second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Piece(pub(super) i64, pub(super) i64);
+
+/// The ring as it is read.
+pub(super) fn ring_pieces() -> Vec<Piece> {
+    pieces(PIECES)
+}
 
 /// The ring in so many equal pieces. No name has the smallest token.
 pub(super) fn pieces(count: usize) -> Vec<Piece> {
@@ -58,7 +63,7 @@ impl Names {
         F: Fn(Names, Piece) -> W + Clone + Send + 'static,
         W: Future<Output = Result<R, ClusterError>> + Send + 'static,
     {
-        let pieces = pieces(PIECES);
+        let pieces = ring_pieces();
         let mut state = Progress { done: 0, total: pieces.len(), rows: 0 };
         progress(state);
         let work = Arc::new(Mutex::new(pieces.into_iter()));

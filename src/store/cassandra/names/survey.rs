@@ -203,14 +203,7 @@ impl Names {
     }
 
     async fn orphans_of(&self, piece: Piece) -> Result<(Vec<(String, Orphan)>, u64), ClusterError> {
-        let mut metrics: HashSet<String, RandomState> = HashSet::default();
-        self.scan(Table::Metrics, "DISTINCT name", piece, |page| {
-            for row in rows::<(String,)>(page)? {
-                metrics.insert(row?.0);
-            }
-            Ok(())
-        })
-        .await?;
+        let mut metrics: HashSet<String, RandomState> = self.metrics_of(piece).await?.into_iter().collect();
         let mut odd = Vec::new();
         let mut seen = metrics.len() as u64;
         self.scan(Table::Metadata, "name, id", piece, |page| {
