@@ -91,11 +91,6 @@ impl Configs {
         Self { default, known: HashMap::new(), key: String::new() }
     }
 
-    /// What metrics without a config get.
-    pub(super) fn default(&self) -> &Arc<Policy> {
-        &self.default
-    }
-
     pub(super) fn decode<'a>(&mut self, config: impl Iterator<Item = (&'a str, &'a str)>) -> Arc<Policy> {
         self.key.clear();
         for (key, value) in config {
