@@ -1,6 +1,7 @@
 //! The metrics' ids in the cluster, by their handles here.
 
 use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
 
 use parking_lot::RwLock;
 use uuid::Uuid;
@@ -8,6 +9,12 @@ use uuid::Uuid;
 use crate::model::{MetricId, MetricRecord, Policy, PolicyId, Span};
 use crate::store::cassandra::names::identity;
 use crate::store::{MetricStore, StoreError};
+
+/// Names whose ids are computed at once while all are loaded.
+const BATCH: usize = 4096;
+
+/// Such batches that may wait.
+const WAITING: usize = 8;
 
 /// Ids of all metrics this server knows.
 #[derive(Debug, Default)]
@@ -59,10 +66,22 @@ impl MetricStore for Known {
         self.local.id_bound()
     }
 
+    /// Ids are computed on a thread of their own, so that a start does not wait for a million hashes.
     fn load(&self, visit: &mut dyn FnMut(MetricRecord)) -> Result<(), StoreError> {
-        self.local.load(&mut |record| {
-            self.identities.add(std::iter::once((record.id, record.name.as_str())));
-            visit(record);
+        let (batches, received) = sync_channel::<Batch>(WAITING);
+        std::thread::scope(move |scope| {
+            scope.spawn(|| received.into_iter().for_each(|batch| self.identities.add(batch.iter())));
+            let mut batch = Batch::default();
+            // To hand over fails only if the other thread has panicked, which shows at the end of the scope.
+            self.local.load(&mut |record| {
+                batch.push(record.id, &record.name);
+                if batch.metrics.len() == BATCH {
+                    let _ = batches.send(std::mem::take(&mut batch));
+                }
+                visit(record);
+            })?;
+            let _ = batches.send(batch);
+            Ok(())
         })
     }
 
@@ -85,5 +104,29 @@ impl MetricStore for Known {
 
     fn delete(&self, metrics: &[MetricId]) -> Result<(), StoreError> {
         self.local.delete(metrics)
+    }
+}
+
+/// Metrics with their names, in two allocations.
+#[derive(Default)]
+struct Batch {
+    names: String,
+    /// Each with the end of its name, which begins where the one before ends.
+    metrics: Vec<(MetricId, usize)>,
+}
+
+impl Batch {
+    fn push(&mut self, metric: MetricId, name: &str) {
+        self.names.push_str(name);
+        self.metrics.push((metric, self.names.len()));
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (MetricId, &str)> {
+        let mut begin = 0;
+        self.metrics.iter().map(move |&(metric, end)| {
+            let name = &self.names[begin..end];
+            begin = end;
+            (metric, name)
+        })
     }
 }
