@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use plumbago::model::Cancel;
-use plumbago::render::context::Request;
-use plumbago::render::exec::render;
-use plumbago::render::source::{FetchRequest, Fetched, Source, SourceError};
+use plumbago_model::Cancel;
+use graphite_render::context::Request;
+use graphite_render::exec::render;
+use graphite_render::source::{FetchRequest, Fetched, Source, SourceError};
 
 /// Two short series for every pattern, on different steps and with nulls.
 struct Everything;

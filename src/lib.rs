@@ -7,7 +7,6 @@
 //! | step | module      | what happens                                                        |
 //! |------|-------------|---------------------------------------------------------------------|
 //! | –    | [`config`]  | TOML, flags, environment and carbon's own files become one `Config` |
-//! | –    | [`model`]   | the nouns: names, points, stages, policies; no I/O                  |
 //! | 1    | [`receive`] | sockets: bytes arrive, limits and back-pressure, no meaning         |
 //! | 2    | [`parse`]   | bytes become points: carbon plaintext and pickle, no I/O            |
 //! | 2½   | [`rules`]   | names are refused, renamed and gathered, where somebody asks for it |
@@ -16,13 +15,12 @@
 //! | 5    | [`rollup`]  | points are held in memory, cut into stages, and aggregated          |
 //! | 6    | [`store`]   | the seam, and the embedded store behind it                          |
 //! | 7    | [`index`]   | globs become metrics                                                |
-//! | 8    | [`render`]  | targets become series: grammar, functions, output formats           |
+//! | 8    | [`graphite_render`] | targets become series: grammar, functions, output formats, in a crate of its own |
 //! | 9    | [`http`]    | the Graphite HTTP API                                               |
 //!
-//! [`server`] wires all of it; [`cli`] is the command line. `tests/architecture.rs` checks who may use whom.
+//! [`plumbago_model`] has the nouns all of them speak in. [`server`] wires all of it; [`cli`] is the command line. `tests/architecture.rs` checks who may use whom.
 
 pub mod config;
-pub mod model;
 
 pub mod receive;
 
@@ -39,8 +37,6 @@ pub mod rollup;
 pub mod store;
 
 pub mod index;
-
-pub mod render;
 
 pub mod http;
 

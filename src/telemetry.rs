@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::model::Reject;
+use plumbago_model::Reject;
 
 /// A number that is read while it changes.
 #[derive(Debug, Default)]

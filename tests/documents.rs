@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use plumbago::render::functions::{Default, Param, Row, registry};
+use graphite_render::functions::{Default, Param, Row, registry};
 
 const HEAD: &str = "\
 # Render functions

@@ -14,10 +14,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
+use graphite_render::functions::registry;
+use graphite_render::time::parse_time;
 use jiff::tz::TimeZone;
 use parse::{Case, Options, Question};
-use plumbago::render::functions::registry;
-use plumbago::render::time::parse_time;
 
 /// The files whose cases call functions.
 const FUNCTION_FILES: [&str; 27] = [

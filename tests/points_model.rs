@@ -8,9 +8,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use plumbago::log::{Log, Record, replay};
-use plumbago::model::{Cancel, MetricId, MetricRecord, Partial, Point, Policy, PolicyId, Span};
 use plumbago::rollup::Points;
 use plumbago::store::embedded::Embedded;
+use plumbago_model::{Cancel, MetricId, MetricRecord, Partial, Point, Policy, PolicyId, Span};
 use proptest::prelude::*;
 
 const NOW: u32 = 1_700_000_000;

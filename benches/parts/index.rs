@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use plumbago::index::{FindLimits, Index, NameWalk, SharedIndex};
-use plumbago::model::glob::Glob;
-use plumbago::model::{Cancel, MetricId};
+use plumbago_model::glob::Glob;
+use plumbago_model::{Cancel, MetricId};
 
 const SUBSYSTEMS: [&str; 20] = [
     "cpu", "mem", "disk", "net", "nginx", "mysql", "redis", "kafka", "jvm", "gc", "tcp", "udp", "swap", "fs",

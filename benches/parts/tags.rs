@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
+use graphite_render::tag_query::TagQuery;
 use plumbago::index::{Asked, FindLimits, Index, SharedIndex};
-use plumbago::model::{Cancel, MetricId};
-use plumbago::render::tag_query::TagQuery;
+use plumbago_model::{Cancel, MetricId};
 
 const SERIES: usize = 1_000_000;
 const RUNS: usize = 21;

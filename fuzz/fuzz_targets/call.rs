@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use plumbago::render::functions::registry;
+use graphite_render::functions::registry;
 
 #[path = "../everything.rs"]
 mod everything;

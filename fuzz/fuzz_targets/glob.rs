@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use plumbago::model::glob::Glob;
+use plumbago_model::glob::Glob;
 
 fuzz_target!(|text: &str| {
     let (pattern, path) = text.split_once('\n').unwrap_or((text, "servers.dc1.host1.cpu.load1"));

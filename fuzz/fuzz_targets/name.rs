@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use plumbago::model::name;
+use plumbago_model::name;
 
 const MAX_BYTES: usize = 256;
 

@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use plumbago::model::Batch;
+use plumbago_model::Batch;
 use plumbago::parse::{Limits, plaintext};
 
 const LIMITS: Limits = Limits {

@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
 use plumbago::index::{Asked, FindLimits, Index, SharedIndex};
-use plumbago::model::{Cancel, MetricId};
-use plumbago::render::tag_query::TagQuery;
+use plumbago_model::{Cancel, MetricId};
+use graphite_render::tag_query::TagQuery;
 
 const NAMES: [&str; 8] = [
     "cpu;dc=east;host=a1",

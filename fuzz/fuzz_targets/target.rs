@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use plumbago::render::grammar;
+use graphite_render::grammar;
 
 #[path = "../everything.rs"]
 mod everything;

@@ -3,8 +3,8 @@
 
 use jiff::tz::TimeZone;
 use libfuzzer_sys::fuzz_target;
-use plumbago::render::interval::parse_offset_secs;
-use plumbago::render::time::parse_time;
+use graphite_render::interval::parse_offset_secs;
+use graphite_render::time::parse_time;
 
 fuzz_target!(|text: &str| {
     let _ = parse_offset_secs(text);

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use super::{CheckConfig, Output, UsageError, operations, words};
 use crate::config::{Loaded, Matched, Rule, Setting};
-use crate::model::{Aggregator, Retention};
 use crate::rules::{Outcome, Rules};
+use plumbago_model::{Aggregator, Retention};
 
 /// Prints to `out`.
 pub(super) fn run(
@@ -17,16 +17,16 @@ pub(super) fn run(
     output: Output,
     out: &mut dyn Write,
 ) -> anyhow::Result<()> {
-    let name_rules = Rules::open(&loaded.config.name_rules, Arc::default())?;
+    let rules = Rules::open(&loaded.config.rules, Arc::default())?;
     match (&arguments.name, output) {
         (None, Output::Text) => print_settings(loaded, out)?,
         (None, Output::Json) => print_json(&settings_json(loaded), out)?,
         (Some(name), output) => {
             let limit = loaded.config.ingest.max_name_bytes;
-            let outcome = name_rules.map(|rules| rules.outcome(name)).unwrap_or_default();
+            let outcome = rules.map(|rules| rules.outcome(name)).unwrap_or_default();
             let stored = outcome.renamed.as_deref().unwrap_or(name);
             let stored = operations::canonical_name(stored, limit).map_err(|e| UsageError(e.to_string()))?;
-            let matched = loaded.config.rules.policy_for(&stored);
+            let matched = loaded.config.retention.policy_for(&stored);
             match output {
                 Output::Text => {
                     print_outcome(&outcome, out)?;
@@ -66,9 +66,9 @@ fn print_settings(loaded: &Loaded, out: &mut dyn Write) -> std::io::Result<()> {
         };
         writeln!(out, "{line:<44} # {}", setting.origin)?;
     }
-    let rules = &loaded.config.rules;
+    let rules = &loaded.config.retention;
     writeln!(out, "\n# Retention rules, the first that matches wins:")?;
-    for rule in &rules.retention {
+    for rule in &rules.schemas {
         writeln!(out, "#   {}: {}", describe(rule), words::retention(&rule.gives))?;
     }
     writeln!(out, "#   all others: {}", words::retention(&rules.default_retention))?;
@@ -124,13 +124,13 @@ fn settings_json(loaded: &Loaded) -> Value {
         let value = if is_hidden(s) { Value::Null } else { json!(s.value) };
         (s.key.to_string(), json!({ "value": value, "origin": s.origin.to_string() }))
     };
-    let rules = &loaded.config.rules;
+    let rules = &loaded.config.retention;
     let retention = |r: &Rule<Retention>| with(rule_json(r), retention_json(&r.gives));
     let aggregation = |r: &Rule<(Aggregator, f64)>| with(rule_json(r), aggregation_json(r.gives));
     json!({
         "file": loaded.file,
         "settings": loaded.settings.iter().map(setting).collect::<serde_json::Map<_, _>>(),
-        "retention_rules": rules.retention.iter().map(retention).collect::<Vec<_>>(),
+        "retention_rules": rules.schemas.iter().map(retention).collect::<Vec<_>>(),
         "aggregation_rules": rules.aggregation.iter().map(aggregation).collect::<Vec<_>>(),
         "warnings": loaded.warnings,
     })
@@ -152,7 +152,7 @@ fn rule_json<T>(rule: &Rule<T>) -> Value {
 }
 
 fn retention_json(retention: &Retention) -> Value {
-    let stage = |s: &crate::model::Stage| json!({ "step_secs": s.step_secs, "points": s.points, "span_secs": s.span_secs() });
+    let stage = |s: &plumbago_model::Stage| json!({ "step_secs": s.step_secs, "points": s.points, "span_secs": s.span_secs() });
     json!({ "words": words::retention(retention), "stages": retention.stages().iter().map(stage).collect::<Vec<_>>() })
 }
 

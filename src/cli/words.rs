@@ -1,13 +1,13 @@
 //! Stages in words.
 
-use crate::model::Retention;
+use plumbago_model::Retention;
 
 const UNITS: [(u64, &str); 5] =
     [(31_536_000, "year"), (86_400, "day"), (3600, "hour"), (60, "minute"), (1, "second")];
 
 /// `10s for 1 day, 1m for 30 days`.
 pub(super) fn retention(retention: &Retention) -> String {
-    let stage = |s: &crate::model::Stage| format!("{} for {}", step(s.step_secs), span(s.span_secs()));
+    let stage = |s: &plumbago_model::Stage| format!("{} for {}", step(s.step_secs), span(s.span_secs()));
     retention.stages().iter().map(stage).collect::<Vec<_>>().join(", ")
 }
 

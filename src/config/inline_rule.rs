@@ -6,12 +6,12 @@ use serde::Deserialize;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue, ValueDeserializer};
 
-use super::rules::{DEFAULT_AGGREGATION, Rule};
+use super::retention_rules::{DEFAULT_AGGREGATION, Rule};
 use super::settings::one_line;
 use super::suggest::did_you_mean;
 use super::{ConfigError, Origin};
-use crate::model::pattern::Pattern;
-use crate::model::{Aggregator, Retention};
+use plumbago_model::pattern::Pattern;
+use plumbago_model::{Aggregator, Retention};
 
 /// The rules of one layer, in order.
 #[derive(Clone, Debug, Default)]
@@ -112,7 +112,7 @@ fn read_one(
             method = text
                 .get_ref()
                 .parse()
-                .map_err(|e: crate::model::UnknownAggregator| refuse(&name, text.span(), e.to_string()))?;
+                .map_err(|e: plumbago_model::UnknownAggregator| refuse(&name, text.span(), e.to_string()))?;
         }
         if let Some(given) = &raw.x_files_factor {
             factor =

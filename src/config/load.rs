@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::kinds::{MaybePath, StoreChoice};
 use super::raw::{self, Raw};
 use super::resolved::{Config, Http, Ingest, NameRules, OwnMetrics, Query, Store, StoreKind};
-use super::rules::{DEFAULT_AGGREGATION, Rules};
+use super::retention_rules::{DEFAULT_AGGREGATION, RetentionRules};
 use super::{
     Cassandra, ConfigError, Listen, ListenTls, Origin, Settings, Sources, Tls, document, storage_aggregation,
     storage_schemas,
@@ -41,8 +41,8 @@ impl Loaded {
 
         let raw = settings.to_raw();
         let mut warnings = Vec::new();
-        let rules = rules(&raw.retention, &mut settings, &mut warnings)?;
-        let config = resolve(raw, rules, &settings)?;
+        let retention = retention_rules(&raw.retention, &mut settings, &mut warnings)?;
+        let config = resolve(raw, retention, &settings)?;
         refuse_shared_address(&config.listen, &settings)?;
         Ok(Self { config, settings, file: sources.file.clone(), warnings })
     }
@@ -98,21 +98,21 @@ fn listen(raw: raw::Listen, tls: raw::ListenTls, settings: &Settings) -> Result<
 }
 
 /// Inline rules come first: they are nearer to the reader, and a way to overrule a file that is shared with carbon.
-fn rules(
+fn retention_rules(
     raw: &raw::RetentionKeys,
     settings: &mut Settings,
     warnings: &mut Vec<String>,
-) -> Result<Rules, ConfigError> {
-    let mut retention = settings.rules.retention.clone();
+) -> Result<RetentionRules, ConfigError> {
+    let mut schemas = settings.rules.retention.clone();
     if let Some((path, text)) = carbon_file("retention.schemas", &raw.schemas, settings)? {
-        retention.extend(storage_schemas::read(&path, &text, warnings)?);
+        schemas.extend(storage_schemas::read(&path, &text, warnings)?);
     }
     let mut aggregation = settings.rules.aggregation.clone();
     if let Some((path, text)) = carbon_file("retention.aggregation", &raw.aggregation, settings)? {
         aggregation.extend(storage_aggregation::read(&path, &text, warnings)?);
     }
-    Ok(Rules {
-        retention,
+    Ok(RetentionRules {
+        schemas,
         aggregation,
         default_retention: raw.default.parsed.clone(),
         default_aggregation: DEFAULT_AGGREGATION,
@@ -138,7 +138,7 @@ fn carbon_file(
     }
 }
 
-fn resolve(raw: Raw, rules: Rules, settings: &Settings) -> Result<Config, ConfigError> {
+fn resolve(raw: Raw, retention: RetentionRules, settings: &Settings) -> Result<Config, ConfigError> {
     Ok(Config {
         listen: listen(raw.listen, raw.listen_tls, settings)?,
         store: resolve_store(raw.store),
@@ -146,8 +146,8 @@ fn resolve(raw: Raw, rules: Rules, settings: &Settings) -> Result<Config, Config
         ingest: resolve_ingest(raw.ingest),
         http: Http { compress: raw.http.compress.0, allow_origins: raw.http.allow_origins.0 },
         query: resolve_query(raw.query),
-        rules,
-        name_rules: resolve_name_rules(raw.rules),
+        retention,
+        rules: resolve_name_rules(raw.rules),
         own_metrics: OwnMetrics {
             interval: raw.telemetry.carbon_interval.0,
             prefix: raw.telemetry.carbon_prefix.0,

@@ -157,8 +157,8 @@ mod tests {
         )
         .unwrap();
         let loaded = Loaded::new(&Sources { file: Some(file), ..Sources::default() }).unwrap();
-        assert_eq!(loaded.config.rules.retention.len(), 1);
-        assert_eq!(loaded.config.rules.aggregation.len(), 1);
+        assert_eq!(loaded.config.retention.schemas.len(), 1);
+        assert_eq!(loaded.config.retention.aggregation.len(), 1);
         let unset: Vec<_> =
             loaded.settings.iter().filter(|s| s.origin == crate::config::Origin::Default).collect();
         assert!(unset.is_empty(), "{unset:?}");

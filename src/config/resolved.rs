@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::{Cassandra, Listen, PageOrigins, Rules};
+use super::{Cassandra, Listen, PageOrigins, RetentionRules};
 
 /// Everything a server needs to know.
 #[derive(Clone, Debug, Default)]
@@ -21,9 +21,9 @@ pub struct Config {
     /// `[query]`
     pub query: Query,
     /// `[retention]`
-    pub rules: Rules,
+    pub retention: RetentionRules,
     /// `[rules]`
-    pub name_rules: NameRules,
+    pub rules: NameRules,
     /// `[telemetry]`
     pub own_metrics: OwnMetrics,
 }

@@ -7,11 +7,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::inline_rule::checked_factor;
-use super::rules::DEFAULT_AGGREGATION;
+use super::retention_rules::DEFAULT_AGGREGATION;
 use super::storage_schemas::{required, warn_of_unknown_keys};
 use super::{ConfigError, Origin, Rule, ini};
-use crate::model::pattern::Pattern;
-use crate::model::{Aggregator, UnknownAggregator};
+use plumbago_model::pattern::Pattern;
+use plumbago_model::{Aggregator, UnknownAggregator};
 
 /// Reads the rules of a file; what was skipped goes to `warnings`.
 pub(super) fn read(

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use super::ini::{self, Section};
 use super::{ConfigError, Origin, Rule};
-use crate::model::Retention;
-use crate::model::pattern::Pattern;
+use plumbago_model::Retention;
+use plumbago_model::pattern::Pattern;
 
 /// Reads the rules of a file; what was skipped goes to `warnings`.
 pub(super) fn read(
@@ -28,7 +28,7 @@ pub(super) fn read(
             rule: section.name.clone(),
             message,
         };
-        let gives = retentions.value.parse().map_err(|e: crate::model::RetentionError| {
+        let gives = retentions.value.parse().map_err(|e: plumbago_model::RetentionError| {
             refuse(retentions.line, format!("retentions = {}: {e}", retentions.value.replace('\n', " ")))
         })?;
         rules.push(Rule {

@@ -10,7 +10,7 @@ use super::error::Failure;
 use super::find::{listed, to_json};
 use super::{Api, Backend, FindFailure};
 use crate::index::Survey;
-use crate::model::Cancel;
+use plumbago_model::Cancel;
 
 /// `GET /internal/cardinality`: `below` a directory, by `depth` components, at most `limit` of each.
 pub(super) async fn handle(State(api): State<Arc<Api>>, call: Call) -> Result<Response, Failure> {

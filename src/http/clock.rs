@@ -5,7 +5,7 @@ use jiff::tz::TimeZone;
 
 use super::error::Failure;
 use super::params::Params;
-use crate::render::time::parse_time;
+use graphite_render::time::parse_time;
 
 /// What relative times are relative to.
 #[derive(Debug)]

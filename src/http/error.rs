@@ -5,8 +5,8 @@ use axum::response::{IntoResponse, Response};
 
 use super::find::to_json;
 use super::{EventFailure, FindFailure, reply};
-use crate::render::error::RenderError;
 use crate::telemetry::Counter;
+use graphite_render::error::RenderError;
 
 /// Why a request gets no answer. The text is the whole body, for a person to read.
 #[derive(Debug, thiserror::Error)]

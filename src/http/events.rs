@@ -15,7 +15,7 @@ use super::error::{Failure, JsonFailure};
 use super::find::to_json;
 use super::reply::Wrapping;
 use super::{Api, reply};
-use crate::model::{Cancel, Event, EventFilter, EventId, TagFilter};
+use plumbago_model::{Cancel, Event, EventFilter, EventId, TagFilter};
 
 /// An event in a list. Grafana is strict about the types, and its browsers about the order.
 #[derive(Serialize)]

@@ -11,7 +11,7 @@ use super::call::Call;
 use super::error::Failure;
 use super::find::{listed, to_json};
 use super::{Api, Backend};
-use crate::model::Cancel;
+use plumbago_model::Cancel;
 
 #[derive(Serialize)]
 struct Expansion<T> {

@@ -15,8 +15,8 @@ use super::clock::Clock;
 use super::error::Failure;
 use super::reply::Wrapping;
 use super::{Api, Backend, carbonapi, reply};
-use crate::model::Cancel;
 use formats::{Binary, BinaryRecords, Completer, NodeList, Nodes, Records, Tree};
+use plumbago_model::Cancel;
 
 /// The formats a find can answer in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,9 +11,9 @@ use super::call::Call;
 use super::error::Failure;
 use super::reply::Wrapping;
 use super::{Api, reply};
-use crate::render::functions::registry::registry;
-use crate::render::functions::{Default, Param, Row, pie};
-use crate::render::number::{push_repr, repr};
+use graphite_render::functions::registry::registry;
+use graphite_render::functions::{Default, Param, Row, pie};
+use graphite_render::number::{push_repr, repr};
 
 /// The module graphite-web names for its own functions; clients group plug-ins by it.
 const MODULE: &str = "graphite.render.functions";

@@ -38,9 +38,9 @@ use jiff::tz::TimeZone;
 
 use crate::config;
 use crate::index::{FindError, SharedIndex};
-use crate::model::{Cancel, Event, EventFilter, EventId, Policy};
-use crate::render::source::Source;
 use crate::telemetry::Telemetry;
+use graphite_render::source::Source;
+use plumbago_model::{Cancel, Event, EventFilter, EventId, Policy};
 use workers::Workers;
 
 /// What the API asks of the server behind it. All methods may block: they are called on threads made for that.

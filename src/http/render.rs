@@ -12,14 +12,14 @@ use super::error::Failure;
 use super::params::Params;
 use super::reply::Wrapping;
 use super::{Api, carbonapi, reply};
-use crate::model::Cancel;
-use crate::render::context::Request;
-use crate::render::context::TimeRange;
-use crate::render::exec;
-use crate::render::output::{Line, csv, dygraph, json, raw, record, rickshaw, thin};
-use crate::render::picture::{self, GraphType, Options};
-use crate::render::series::Series;
-use crate::render::source::Source;
+use graphite_render::context::Request;
+use graphite_render::context::TimeRange;
+use graphite_render::exec;
+use graphite_render::output::{Line, csv, dygraph, json, raw, record, rickshaw, thin};
+use graphite_render::picture::{self, GraphType, Options};
+use graphite_render::series::Series;
+use graphite_render::source::Source;
+use plumbago_model::Cancel;
 
 /// The formats a render can answer in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

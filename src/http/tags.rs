@@ -16,8 +16,8 @@ use super::reply::Wrapping;
 use super::{Api, Backend, FindFailure, reply};
 use crate::config;
 use crate::index::{Asked, FindLimits, SharedIndex};
-use crate::model::Cancel;
-use crate::render::tag_query::{TagQuery, TagQueryError, anchored};
+use graphite_render::tag_query::{TagQuery, TagQueryError, anchored};
+use plumbago_model::Cancel;
 
 type Answer = Result<Response, JsonFailure>;
 type Received = Result<Call, Failure>;

@@ -8,7 +8,7 @@ use tokio::task::spawn_blocking;
 use tracing::Span;
 
 use super::error::Failure;
-use crate::model::Cancel;
+use plumbago_model::Cancel;
 
 /// A request waits at most this long for its turn; past that the client is better told.
 const MAX_QUEUE_WAIT: Duration = Duration::from_secs(10);

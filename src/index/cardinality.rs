@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 
 use super::{FindError, NameWalk, SharedIndex, TagSize};
-use crate::model::Cancel;
+use plumbago_model::Cancel;
 
 /// Names looked at while writers wait.
 const CHUNK: usize = 8192;
@@ -99,7 +99,7 @@ fn first_components(name: &str, from: usize, depth: usize) -> &str {
 mod tests {
     use super::*;
     use crate::index::Index;
-    use crate::model::MetricId;
+    use plumbago_model::MetricId;
 
     #[test]
     fn metrics_are_counted_by_tag_and_by_the_start_of_their_names() {

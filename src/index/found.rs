@@ -1,7 +1,7 @@
 //! What a find gives, and why it may give nothing.
 
-use crate::model::glob::GlobError;
-use crate::model::{Cancelled, MetricId};
+use plumbago_model::glob::GlobError;
+use plumbago_model::{Cancelled, MetricId};
 
 /// A name that matches: a metric, a directory, or both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

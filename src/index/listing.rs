@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 use parking_lot::RwLockReadGuard;
 
 use super::{CHECK_EVERY, FindError, SharedIndex};
-use crate::model::Cancel;
+use plumbago_model::Cancel;
 
 /// An entry of a directory, or a name that was searched for. Sorted by name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -149,7 +149,7 @@ impl<'a> Sieve<'a> {
 mod tests {
     use super::*;
     use crate::index::Index;
-    use crate::model::MetricId;
+    use plumbago_model::MetricId;
 
     fn index(names: &[&str]) -> SharedIndex {
         let mut index = Index::new();

@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 
 use super::texts::Texts;
 use super::{Index, InsertError, claim};
-use crate::model::MetricId;
+use plumbago_model::MetricId;
 
 /// Steps handed over at once.
 const BATCH: usize = 4096;
@@ -133,8 +133,8 @@ impl Placed {
 mod tests {
     use super::*;
     use crate::index::{FindLimits, SharedIndex};
-    use crate::model::Cancel;
-    use crate::model::glob::Glob;
+    use plumbago_model::Cancel;
+    use plumbago_model::glob::Glob;
 
     fn leaves(index: Index, glob: &str) -> Vec<(MetricId, String)> {
         let glob = Glob::parse(glob).unwrap();

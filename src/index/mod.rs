@@ -42,12 +42,12 @@ pub use found::{FindError, FindLimits, Findings, Found};
 pub use listing::{Entry, Page, Wanted};
 pub use loading::Loading;
 pub use shared::SharedIndex;
-pub use tagged::{Asked, TagCondition, TagSize, TagWish};
+pub use tagged::{Asked, TagSize};
 pub use walk::NameWalk;
 pub use words::Hits;
 
-use crate::model::MetricId;
-use crate::model::glob::Glob;
+use plumbago_model::MetricId;
+use plumbago_model::glob::Glob;
 use search::{Accept, Collect};
 use tags::Tags;
 use texts::{MAX_TEXT_BYTES, Refused, Texts};

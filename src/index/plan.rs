@@ -1,7 +1,7 @@
 //! A branch of a glob in terms of the tree: texts become component ids, and matches are remembered by id.
 
 use super::tree::{Child, Tree};
-use crate::model::glob::{Branch, Component, Matcher};
+use plumbago_model::glob::{Branch, Component, Matcher};
 
 /// After this many texts were matched the results are remembered: the same components come back under every directory.
 const REMEMBER_AFTER: u32 = 256;

@@ -9,8 +9,8 @@ use super::Index;
 use super::found::{FindError, FindLimits, Findings, Gathering};
 use super::plan::Plan;
 use super::tree::{Child, DirId, ROOT, Tree};
-use crate::model::glob::{Branch, Glob};
-use crate::model::{Cancel, MetricId};
+use plumbago_model::glob::{Branch, Glob};
+use plumbago_model::{Cancel, MetricId};
 
 /// Which metrics count.
 pub(super) type Accept<'a> = &'a dyn Fn(MetricId) -> bool;

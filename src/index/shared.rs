@@ -4,8 +4,8 @@ use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::search::{Accept, Collect, Search};
 use super::{CHECK_EVERY, FindError, FindLimits, Findings, Index};
-use crate::model::glob::Glob;
-use crate::model::{Cancel, MetricId};
+use plumbago_model::glob::Glob;
+use plumbago_model::{Cancel, MetricId};
 
 /// An index that many threads use.
 #[derive(Debug, Default)]

@@ -6,37 +6,7 @@ use roaring::RoaringBitmap;
 use super::shared::SharedIndex;
 use super::tags::{Ids, Tag};
 use super::{CHECK_EVERY, FindError, FindLimits, Index};
-use crate::model::{Cancel, MetricId, name};
-
-/// A condition on one tag.
-pub trait TagCondition {
-    /// The tag.
-    fn tag(&self) -> &str;
-
-    /// What its value must be. Everything that follows from it is the index' business.
-    fn wanted(&self) -> TagWish<'_>;
-
-    /// Does it hold for a value? Who does not have the tag has the empty one.
-    fn holds(&self, value: &str) -> bool;
-}
-
-/// What the value of a tag must be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TagWish<'a> {
-    /// This, which is not empty.
-    Is(&'a str),
-    /// Anything but this, which is not empty.
-    IsNot(&'a str),
-    /// Anything.
-    Present,
-    /// There must be none.
-    Absent,
-    /// Only a test of each value tells. The values that are told apart from the empty one begin with `prefix`.
-    Tested {
-        /// May be empty.
-        prefix: &'a str,
-    },
-}
+use plumbago_model::{Cancel, MetricId, TagCondition, TagWish, name};
 
 /// A tag and how much there is of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -308,7 +278,7 @@ mod tests {
     use proptest::sample::{select, subsequence};
 
     use super::*;
-    use crate::render::tag_query::TagQuery;
+    use graphite_render::tag_query::TagQuery;
 
     const NO_LIMIT: FindLimits = FindLimits { max_hits: usize::MAX };
 

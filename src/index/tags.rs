@@ -7,7 +7,7 @@ use std::ops::Bound;
 
 use roaring::RoaringBitmap;
 
-use crate::model::name;
+use plumbago_model::name;
 
 /// Up to so many ids are kept as a list: values that only few metrics have are most of the values, and a bitmap of
 /// one id takes four times as much.

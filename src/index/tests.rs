@@ -8,8 +8,8 @@ use proptest::prelude::*;
 
 use super::search::Search;
 use super::*;
-use crate::model::Cancel;
-use crate::render::tag_query::TagQuery;
+use graphite_render::tag_query::TagQuery;
+use plumbago_model::Cancel;
 
 const NO_LIMIT: FindLimits = FindLimits { max_hits: usize::MAX };
 

@@ -10,7 +10,7 @@ use ahash::RandomState;
 
 use super::table::{NONE, Table};
 use super::texts::{Refused, Texts};
-use crate::model::MetricId;
+use plumbago_model::MetricId;
 
 /// Lists longer than this are looked into by hash. Shorter ones fit in a few cache lines and are read through.
 const HASHED_FROM: usize = 32;

@@ -4,8 +4,8 @@ use std::sync::LazyLock;
 
 use super::search::{Collect, Search};
 use super::{FindLimits, Index};
-use crate::model::Cancel;
-use crate::model::glob::Glob;
+use plumbago_model::Cancel;
+use plumbago_model::glob::Glob;
 
 static EVERYTHING: LazyLock<Glob> = LazyLock::new(|| Glob::parse("**").expect("a valid pattern"));
 

@@ -11,7 +11,7 @@ use parking_lot::RwLockReadGuard;
 use super::listing::Entry;
 use super::tree::{DirId, ROOT, Tree};
 use super::{CHECK_EVERY, FindError, Index, SharedIndex};
-use crate::model::{Cancel, Cancelled};
+use plumbago_model::{Cancel, Cancelled};
 
 /// Most parts of all words together: as many as there are bits.
 const MAX_PARTS: usize = 32;
@@ -247,7 +247,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::model::MetricId;
+    use plumbago_model::MetricId;
 
     fn index(names: &[impl AsRef<str>]) -> SharedIndex {
         let mut index = Index::new();

@@ -3,7 +3,7 @@
 //! A frame is `[length u32][crc32c u32][kind u8][payload]`, little-endian; length and checksum are over kind and payload.
 //! Points are fixed-width so that a replay is one pass over memory.
 
-use crate::model::{MetricId, Point, Policy, PolicyId};
+use plumbago_model::{MetricId, Point, Policy, PolicyId};
 
 pub(super) const FRAME_HEADER: usize = 8;
 /// No record is longer; a length over it is damage.

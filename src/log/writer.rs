@@ -144,7 +144,7 @@ fn create_segment(dir: &Path, number: u64) -> Result<File, LogError> {
 mod tests {
     use super::super::{Record, encode_points, replay};
     use super::*;
-    use crate::model::{MetricId, Point};
+    use plumbago_model::{MetricId, Point};
 
     fn frame(value: f64) -> Vec<u8> {
         let mut out = Vec::new();

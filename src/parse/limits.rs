@@ -1,6 +1,6 @@
 //! What a point must keep to be taken, whichever protocol brought it.
 
-use crate::model::{Point, Reject};
+use plumbago_model::{Point, Reject};
 
 /// The limits in force while one buffer is parsed.
 #[derive(Clone, Copy, Debug)]

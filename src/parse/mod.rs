@@ -1,5 +1,5 @@
 //! Step 2: bytes become points. Carbon's plaintext and pickle protocols, without I/O: what comes in is a buffer of whole
-//! lines or one whole frame, what goes out is a [`crate::model::Batch`] and a reason for everything that is not in it.
+//! lines or one whole frame, what goes out is a [`plumbago_model::Batch`] and a reason for everything that is not in it.
 
 mod limits;
 mod number;

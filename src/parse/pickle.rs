@@ -11,8 +11,8 @@ mod request;
 mod text;
 
 use super::{Limits, number};
-use crate::model::{Batch, Point, Reject};
 use heap::{Heap, Value};
+use plumbago_model::{Batch, Point, Reject};
 
 pub use request::Request;
 

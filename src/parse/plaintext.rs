@@ -7,7 +7,7 @@ use memchr::memchr;
 
 use super::Limits;
 use super::number;
-use crate::model::{Batch, Point, Reject};
+use plumbago_model::{Batch, Point, Reject};
 
 #[cfg(test)]
 mod tests;

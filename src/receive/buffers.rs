@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::model::{Batch, Point};
+use plumbago_model::{Batch, Point};
 
 /// What one read may bring. Large enough to make calls rare, small enough to stay in the second-level cache together with
 /// the batch that is parsed from it.

@@ -15,8 +15,8 @@ use super::intake::Intake;
 use super::stop::{Phase, Stop};
 use super::tcp::Service;
 use super::wire::Wire;
-use crate::model::Point;
 use crate::parse::pickle::Request;
+use plumbago_model::Point;
 
 /// Who knows what is in memory.
 pub trait Recent: Send + Sync + 'static {

@@ -10,9 +10,9 @@ use super::lines::Lines;
 use super::stop::{Phase, Stop};
 use super::wire::Wire;
 use crate::config::Ingest;
-use crate::model::Reject;
 use crate::parse::pickle::Pickle;
 use crate::parse::plaintext;
+use plumbago_model::Reject;
 
 /// After a stop, a sender that is silent for so long has nothing under way: longer than a round trip, and shorter than the
 /// 200 ms that carbon-c-relay sleeps whenever its queue is empty.

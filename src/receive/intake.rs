@@ -9,9 +9,9 @@ use super::limits::{Backoff, Connections};
 use super::stop::{Phase, Stop};
 use super::{Sampler, Sink};
 use crate::config::Ingest;
-use crate::model::{Batch, Reject};
 use crate::parse::Limits;
 use crate::telemetry::Telemetry;
+use plumbago_model::{Batch, Reject};
 
 /// The common end of all sockets.
 pub(super) struct Intake {

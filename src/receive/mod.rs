@@ -29,11 +29,11 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::config::Ingest;
-use crate::model::Batch;
 use crate::telemetry::Telemetry;
 use cache_query::Questions;
 use connection::{PickleFrames, PlaintextLines};
 use intake::Intake;
+use plumbago_model::Batch;
 use stop::Stop;
 use tcp::Service;
 use tls::Encrypted;

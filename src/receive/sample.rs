@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use crate::model::Reject;
+use plumbago_model::Reject;
 
 /// Bytes of the input that are shown.
 const SHOWN_BYTES: usize = 200;

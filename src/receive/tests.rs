@@ -9,7 +9,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use super::*;
-use crate::model::Reject;
+use plumbago_model::Reject;
 
 /// Far longer than anything here takes: only a test that would hang meets it.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -5,13 +5,13 @@ use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::config::{Ingest, Matcher};
-use crate::model::{MetricId, PolicyId, Reject};
+use crate::config::{Ingest, PolicyMatcher};
 use crate::rollup::{Points, PointsError};
+use plumbago_model::{MetricId, PolicyId, Reject};
 
 /// Hands out ids; one creation at a time.
 pub(super) struct Creator {
-    rules: Arc<Matcher>,
+    rules: Arc<PolicyMatcher>,
     next: MetricId,
     /// Policies and how far back they reach, by the two rules that give them: a name costs two searches and no more.
     policies: HashMap<(Option<usize>, Option<usize>), (PolicyId, u64)>,
@@ -26,7 +26,7 @@ struct Bucket {
 }
 
 impl Creator {
-    pub(super) fn new(rules: Arc<Matcher>, limits: &Ingest, next: MetricId) -> Self {
+    pub(super) fn new(rules: Arc<PolicyMatcher>, limits: &Ingest, next: MetricId) -> Self {
         let per_second = limits.max_creates_per_second as f64;
         let bucket =
             (per_second > 0.0).then(|| Bucket { per_second, tokens: per_second, refilled: Instant::now() });
@@ -82,12 +82,13 @@ impl Bucket {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Rules;
+    use crate::config::RetentionRules;
 
     #[test]
     fn the_rate_limit_refuses_what_is_over_it() {
         let limits = Ingest { max_creates_per_second: 3, ..Ingest::default() };
-        let mut creator = Creator::new(Arc::new(Matcher::new(Rules::default())), &limits, MetricId(0));
+        let mut creator =
+            Creator::new(Arc::new(PolicyMatcher::new(RetentionRules::default())), &limits, MetricId(0));
         let granted = (0..100).filter(|_| creator.take_token().is_ok()).count();
         assert!((3..100).contains(&granted), "{granted}");
         assert_eq!(creator.bucket.as_mut().unwrap().take(), Err(Reject::CreateRate));
@@ -95,8 +96,11 @@ mod tests {
 
     #[test]
     fn without_a_limit_every_creation_is_granted() {
-        let mut creator =
-            Creator::new(Arc::new(Matcher::new(Rules::default())), &Ingest::default(), MetricId(5));
+        let mut creator = Creator::new(
+            Arc::new(PolicyMatcher::new(RetentionRules::default())),
+            &Ingest::default(),
+            MetricId(5),
+        );
         assert!((0..1000).all(|_| creator.take_token().is_ok()));
         assert_eq!((creator.next_id(), creator.next_id()), (MetricId(5), MetricId(6)));
     }

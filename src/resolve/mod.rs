@@ -13,11 +13,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use creator::Creator;
 use parking_lot::Mutex;
 
-use crate::config::{Ingest, Matcher};
+use crate::config::{Ingest, PolicyMatcher};
 use crate::index::SharedIndex;
-use crate::model::{Batch, MetricId, Point, Policy, PolicyId, Reject, name};
 use crate::rollup::{Points, PointsError};
 use crate::telemetry::Telemetry;
+use plumbago_model::{Batch, MetricId, Point, Policy, PolicyId, Reject, name};
 
 /// The log keeps the length of a name in two bytes.
 const MAX_NAME_BYTES: usize = u16::MAX as usize;
@@ -49,7 +49,7 @@ impl Resolver {
     pub fn new(
         index: Arc<SharedIndex>,
         points: Arc<Points>,
-        rules: Arc<Matcher>,
+        rules: Arc<PolicyMatcher>,
         limits: Ingest,
         telemetry: Arc<Telemetry>,
         next: MetricId,

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use super::points::{Points, PointsError};
 use super::view::View;
-use crate::model::{MetricId, Point, Policy, PolicyId, SlotRange, Span, Stage, Window};
 use crate::store::{Column, StoreError};
+use plumbago_model::{MetricId, Point, Policy, PolicyId, SlotRange, Span, Stage, Window};
 
 /// Slots read at a time.
 const PIECE_SLOTS: usize = 65_536;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::head::{Direct, Frozen};
 use super::points::{Points, PointsError};
 use super::view::View;
-use crate::model::{MetricId, MetricRecord, Point, Policy, PolicyId, SlotRange, Span, Stage, Window};
 use crate::store::{Column, Cut, Mark, Position, StoreError};
+use plumbago_model::{MetricId, MetricRecord, Point, Policy, PolicyId, SlotRange, Span, Stage, Window};
 
 const HOUR: u32 = 3600;
 const MANY_CREATED: usize = 50_000;

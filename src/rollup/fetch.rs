@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::points::{Points, PointsError};
 use super::view::View;
-use crate::model::{Cancel, MetricId, Policy, PolicyId, SlotRange, Window};
+use plumbago_model::{Cancel, MetricId, Policy, PolicyId, SlotRange, Window};
 
 /// Metrics read in one go: enough to read a page of a block once, few enough to split over two cores.
 const READ_BATCH: usize = 64;

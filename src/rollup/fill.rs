@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::points::{Points, PointsError};
 use super::view::View;
-use crate::model::{MetricId, Policy, PolicyId, SlotRange, Stage};
 use crate::store::{Column, Cut, Mark, StoreError};
+use plumbago_model::{MetricId, Policy, PolicyId, SlotRange, Stage};
 
 /// Slots filled in by one commit: after a long stop the finer stage is read in pieces that fit into memory.
 const PIECE_SLOTS: u32 = 512;

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::model::{MetricId, Point, PolicyId, Span};
+use plumbago_model::{MetricId, Point, PolicyId, Span};
 
 const NONE: u32 = u32::MAX;
 const SEGMENT_BITS: u32 = 16;

@@ -9,8 +9,8 @@ use super::head::{Direct, Frozen, Head};
 use super::policies::Policies;
 use super::view::Held;
 use crate::log::{Log, LogError, Syncer, encode_deleted, encode_metrics, encode_points, encode_policies};
-use crate::model::{Cancelled, MetricId, MetricRecord, Point, Policy, PolicyId, Reject, Span};
 use crate::store::{Mark, MetricStore, PointStore, StoreError};
+use plumbago_model::{Cancelled, MetricId, MetricRecord, Point, Policy, PolicyId, Reject, Span};
 
 /// Accepting stops when memory holds this many times `head_points`.
 const HEAD_SLACK: usize = 4;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use parking_lot::RwLock;
 
-use crate::model::{MetricId, Policy, PolicyId};
+use plumbago_model::{MetricId, Policy, PolicyId};
 
 /// All policies ever used, and which metrics have had more than one.
 #[derive(Debug, Default)]

@@ -1,7 +1,7 @@
 //! What is in memory alone: points that no cut has brought into the store yet.
 
 use super::points::Points;
-use crate::model::{MetricId, Point};
+use plumbago_model::{MetricId, Point};
 
 impl Points {
     /// A metric's points that are not in the store yet, in the order of time, one for each second.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::head::Direct;
 use super::points::{Memory, Points};
-use crate::model::{Aggregator, MetricId, Partial, Point, Policy, PolicyId, SlotRange, Window};
 use crate::store::{Snapshot, StoreError};
+use plumbago_model::{Aggregator, MetricId, Partial, Point, Policy, PolicyId, SlotRange, Window};
 
 /// Metrics of one policy, as they are now.
 pub(super) struct View<'a> {

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use super::RuleError;
-use crate::model::pattern::Pattern;
+use plumbago_model::pattern::Pattern;
 
 /// Longest time between two values of an aggregate.
 const MAX_EVERY: u32 = 86_400;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use ahash::AHashMap;
 
 use super::aggregation::{Aggregate, Method};
-use crate::model::Point;
+use plumbago_model::Point;
 
 /// Intervals for which late points are waited for: carbon's number.
 const INTERVALS: u32 = 5;

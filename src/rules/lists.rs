@@ -5,7 +5,7 @@ use std::path::Path;
 use regex::RegexSet;
 
 use super::RuleError;
-use crate::model::pattern::Pattern;
+use plumbago_model::pattern::Pattern;
 
 /// Patterns, any of which will do.
 #[derive(Debug)]

@@ -27,10 +27,10 @@ use ahash::AHashMap;
 use parking_lot::{Mutex, RwLock};
 
 use crate::config::NameRules;
-use crate::model::{Batch, Point, Reject};
 use crate::telemetry::Telemetry;
 use files::Files;
 use gathering::Gathering;
+use plumbago_model::{Batch, Point, Reject};
 use ruleset::{Decision, Ruleset};
 
 /// Names whose decision is remembered; more are decided again.

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use super::RuleError;
-use crate::model::pattern::Pattern;
-use crate::model::replacement::Replacement;
+use plumbago_model::pattern::Pattern;
+use plumbago_model::replacement::Replacement;
 
 /// Rules in their order: each works on what those before it left.
 #[derive(Debug, Default)]

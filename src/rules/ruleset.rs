@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::aggregation::{Aggregate, Rule};
 use super::lists::List;
 use super::rewrite::Rewrites;
-use crate::model::Reject;
+use plumbago_model::Reject;
 
 /// What the files say.
 #[derive(Debug, Default)]

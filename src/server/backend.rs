@@ -7,10 +7,10 @@ use super::engine::Engine;
 use crate::http::browser::Browse;
 use crate::http::{Backend, EventFailure, FindFailure, NameStream, Node};
 use crate::index::{FindLimits, Found, NameWalk, SharedIndex};
-use crate::model::glob::Glob;
-use crate::model::{Cancel, Cancelled, Event, EventFilter, EventId, MetricId, Policy, Span};
-use crate::render::source::Source;
 use crate::store::cassandra::names::LookupError;
+use graphite_render::source::Source;
+use plumbago_model::glob::Glob;
+use plumbago_model::{Cancel, Cancelled, Event, EventFilter, EventId, MetricId, Policy, Span};
 
 impl Backend for Engine {
     fn source(&self) -> &dyn Source {

@@ -69,7 +69,7 @@ impl Background {
         if !engine.config.own_metrics.interval.is_zero() {
             bodies.push(("own", tell_own_metrics));
         }
-        if engine.name_rules.is_some() {
+        if engine.rules.is_some() {
             bodies.push(("rules", follow_rules));
         }
         let mut threads = Vec::new();
@@ -182,7 +182,7 @@ fn follow_rules(engine: &Engine, ending: &Ending) {
     let mut read_at = Instant::now();
     while !ending.wait(RULES_TICK) {
         waiting = engine.keep_aggregates(waiting, false);
-        if let Some(rules) = engine.name_rules.as_ref().filter(|_| read_at.elapsed() >= RULES_RELOAD) {
+        if let Some(rules) = engine.rules.as_ref().filter(|_| read_at.elapsed() >= RULES_RELOAD) {
             rules.reload();
             read_at = Instant::now();
         }

@@ -8,9 +8,9 @@ use crate::http::browser::{
 };
 use crate::http::{Backend, FindFailure, Node};
 use crate::index::{Entry, Page};
-use crate::model::glob::Glob;
-use crate::model::{Cancel, MetricId, Policy, Reject, Span, name};
 use crate::rollup::PointsError;
+use plumbago_model::glob::Glob;
+use plumbago_model::{Cancel, MetricId, Policy, Reject, Span, name};
 
 /// Words are looked for in all names; tables of a cluster know components only.
 const UNKNOWN_WORDS: &str = "searching by words needs all names in memory: write a glob such as servers.*.load, or set \
@@ -183,10 +183,11 @@ impl Engine {
 
     /// The part of a portrait that follows from the rules.
     fn ruled(&self, name: &str, policy: &Policy) -> Portrait {
-        let ruled = self.rules.policy_for(name);
+        let ruled = self.retention.policy_for(name);
         let as_ruled = ruled.policy == *policy;
         let rule = |name: &str, origin: &str| RuleName { name: name.to_owned(), origin: origin.to_owned() };
-        let shape = |stage: &crate::model::Stage| StageShape { step: stage.step_secs, points: stage.points };
+        let shape =
+            |stage: &plumbago_model::Stage| StageShape { step: stage.step_secs, points: stage.points };
         Portrait {
             name: name.to_owned(),
             uuid: name::biggraphite_id(name).to_string(),

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::engine::{Engine, now};
-use crate::model::MetricId;
 use crate::rollup::{Copied, PointsError};
+use plumbago_model::MetricId;
 
 /// Why a metric was not copied.
 #[derive(Debug, thiserror::Error)]

@@ -8,21 +8,21 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use super::storage::Storage;
-use crate::config::{Config, Matcher};
+use crate::config::{Config, PolicyMatcher};
 use crate::index::{Loading, SharedIndex};
 use crate::log::{Log, Record};
-use crate::model::{MetricId, MetricRecord, Policy, PolicyId, Span, Stage};
 use crate::receive::Sampler;
 use crate::resolve::Resolver;
 use crate::rollup::{Points, PointsError};
 use crate::rules::Rules;
 use crate::telemetry::Telemetry;
+use plumbago_model::{MetricId, MetricRecord, Policy, PolicyId, Span, Stage};
 
 /// Everything below the listeners.
 pub struct Engine {
     /// The configuration it was opened with.
     pub config: Config,
-    pub(super) rules: Arc<Matcher>,
+    pub(super) retention: Arc<PolicyMatcher>,
     /// The metrics.
     pub index: Arc<SharedIndex>,
     /// Their points.
@@ -42,7 +42,7 @@ pub struct Engine {
     pub(super) opened: Instant,
     pub(super) sampler: Sampler,
     /// What happens to names on their way in, if somebody asks for anything.
-    pub(super) name_rules: Option<Rules>,
+    pub(super) rules: Option<Rules>,
 }
 
 /// Seconds since the epoch.
@@ -55,7 +55,7 @@ impl Engine {
     /// Opens the data directory: loads the catalogue, replays the log.
     pub fn open(config: Config) -> anyhow::Result<Self> {
         let telemetry = Arc::new(Telemetry::default());
-        let name_rules = Rules::open(&config.name_rules, Arc::clone(&telemetry))?;
+        let rules = Rules::open(&config.rules, Arc::clone(&telemetry))?;
         let store = Storage::open(&config, &telemetry)?;
         let floor = store.points.snapshot().position().log_floor;
         let log = Log::open(&store.log_dir, floor)?;
@@ -74,18 +74,18 @@ impl Engine {
         }
         telemetry.metrics.set(index.len() as u64);
         let index = Arc::new(SharedIndex::new(index));
-        let rules = Arc::new(Matcher::new(config.rules.clone()));
+        let retention = Arc::new(PolicyMatcher::new(config.retention.clone()));
         let resolver = Resolver::new(
             Arc::clone(&index),
             Arc::clone(&points),
-            Arc::clone(&rules),
+            Arc::clone(&retention),
             config.ingest.clone(),
             Arc::clone(&telemetry),
             MetricId(next),
         );
         Ok(Self {
             config,
-            rules,
+            retention,
             index,
             points,
             resolver,
@@ -96,7 +96,7 @@ impl Engine {
             carbon: OnceLock::new(),
             opened: Instant::now(),
             sampler: Sampler::default(),
-            name_rules,
+            rules,
         })
     }
 
@@ -181,10 +181,10 @@ impl Engine {
             let Some((old, _)) = self.points.state(id) else { continue };
             let index = self.index.read();
             let Some(name) = index.name(id) else { continue };
-            let new = match by_rules.entry(self.rules.places(name)) {
+            let new = match by_rules.entry(self.retention.places(name)) {
                 Entry::Occupied(known) => *known.get(),
                 Entry::Vacant(vacant) => {
-                    *vacant.insert(self.points.intern_policy(&self.rules.policy_for(name).policy, now)?)
+                    *vacant.insert(self.points.intern_policy(&self.retention.policy_for(name).policy, now)?)
                 }
             };
             if new != old {

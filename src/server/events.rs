@@ -4,8 +4,8 @@ use std::ops::ControlFlow;
 
 use super::engine::Engine;
 use crate::http::EventFailure;
-use crate::model::{Cancel, Cancelled, Event, EventFilter, EventId};
 use crate::store::StoreError;
+use plumbago_model::{Cancel, Cancelled, Event, EventFilter, EventId};
 
 /// Events looked at between two looks at the clock.
 const CHECK_EVERY: usize = 256;

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use super::engine::{Engine, now};
-use crate::model::{Point, Reject};
 use crate::telemetry::Telemetry;
+use plumbago_model::{Point, Reject};
 
 /// What is told as a difference to the last time.
 struct Counted {

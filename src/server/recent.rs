@@ -1,8 +1,8 @@
 //! Answers to cache queries: points that are in memory alone.
 
 use super::engine::Engine;
-use crate::model::{MetricId, Point};
 use crate::receive::Recent;
+use plumbago_model::{MetricId, Point};
 
 impl Recent for Engine {
     fn recent(&self, metric: &str) -> Vec<Point> {

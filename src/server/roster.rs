@@ -12,8 +12,6 @@ use super::engine::{Engine, now};
 use super::setbacks::Setbacks;
 use crate::config::{CassandraIndex, Config};
 use crate::index::FindLimits;
-use crate::model::glob::Glob;
-use crate::model::{Cancel, MetricId, Policy, Span, Stage};
 use crate::store::StoreError;
 use crate::store::cassandra::names::{
     Change, Creation, Cursor, Hit, LookupError, LookupLimits, Names, NewMetric, Outcome, StrayWalk,
@@ -21,6 +19,8 @@ use crate::store::cassandra::names::{
 use crate::store::cassandra::schema::Indexes;
 use crate::store::cassandra::{Cluster, erase};
 use crate::store::clustered::Clustered;
+use plumbago_model::glob::Glob;
+use plumbago_model::{Cancel, MetricId, Policy, Span, Stage};
 
 /// Metrics sent or taken in one go.
 const BATCH: usize = 2000;
@@ -97,7 +97,7 @@ impl Roster {
         Ok(Self {
             names: Names::new(cluster, indexes),
             index: config.cassandra.index,
-            default: Arc::new(config.rules.default_policy()),
+            default: Arc::new(config.retention.default_policy()),
             creation: Creation { per_second, ..Creation::default() },
             sent: AtomicU32::new(number(SENT_NOTE)?),
             sending: Mutex::default(),

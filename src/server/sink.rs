@@ -4,17 +4,17 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::engine::{Engine, now};
-use crate::model::{Batch, Point, Reject};
 use crate::receive::{Busy, Sink};
 use crate::resolve::Refused;
 use crate::rollup::{Appended, Points, PointsError};
+use plumbago_model::{Batch, Point, Reject};
 
 /// A point with a name of our making.
 pub(super) type Named = (Arc<str>, Point);
 
 impl Sink for Engine {
     fn accept(&self, batch: &Batch<'_>) -> Result<(), Busy> {
-        let Some(rules) = &self.name_rules else { return self.keep(batch) };
+        let Some(rules) = &self.rules else { return self.keep(batch) };
         let ruled = rules.apply(batch);
         // A batch that is not taken comes again: only then may its points be gathered.
         self.keep(&ruled.batch())?;
@@ -27,7 +27,7 @@ impl Sink for Engine {
 impl Engine {
     /// Stores aggregates: those that are due, or all of them before a stop. What cannot be stored now comes back.
     pub(super) fn keep_aggregates(&self, mut waiting: Vec<Named>, all: bool) -> Vec<Named> {
-        waiting.extend(self.name_rules.iter().flat_map(|rules| rules.due(now(), all)));
+        waiting.extend(self.rules.iter().flat_map(|rules| rules.due(now(), all)));
         if waiting.is_empty() || self.keep(&batch_of(&waiting)).is_ok() { Vec::new() } else { waiting }
     }
 

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use super::engine::Engine;
 use crate::http::EventFailure;
 use crate::index::{Asked, FindError, FindLimits};
-use crate::model::glob::Glob;
-use crate::model::{Cancel, Cancelled, EventFilter, MetricId};
-use crate::render::source::{FetchRequest, Fetched, Source, SourceError};
 use crate::rollup::{PointsError, Series};
 use crate::store::StoreError;
 use crate::store::cassandra::names::LookupError;
+use graphite_render::source::{FetchRequest, Fetched, Source, SourceError};
+use plumbago_model::glob::Glob;
+use plumbago_model::{Cancel, Cancelled, EventFilter, MetricId};
 
 impl Source for Engine {
     fn fetch(&self, requests: &[FetchRequest], cancel: &Cancel) -> Result<Vec<Vec<Fetched>>, SourceError> {

@@ -7,12 +7,12 @@ use super::cluster_settings;
 use super::delivery::Delivery;
 use super::roster::Roster;
 use crate::config::{Config, StoreKind};
-use crate::model::MetricId;
 use crate::store::cassandra::{Cluster, Events};
 use crate::store::clustered::Clustered;
 use crate::store::embedded::Embedded;
 use crate::store::{EventStore, MetricStore, PointStore, StoreError};
 use crate::telemetry::Telemetry;
+use plumbago_model::MetricId;
 
 /// An open store.
 pub(super) struct Storage {

@@ -6,9 +6,9 @@ use super::engine::{Engine, now};
 use super::source::UNKNOWN_TAGS;
 use crate::http::FindFailure;
 use crate::index::SharedIndex;
-use crate::model::{Batch, MetricId, Point, name};
 use crate::rollup::PointsError;
 use crate::store::StoreError;
+use plumbago_model::{Batch, MetricId, Point, name};
 
 impl Engine {
     /// All names, if they are all in memory.

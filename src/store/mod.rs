@@ -30,7 +30,7 @@ pub mod embedded;
 use std::ops::{ControlFlow, RangeInclusive};
 use std::path::PathBuf;
 
-use crate::model::{
+use plumbago_model::{
     Aggregator, Event, EventId, MetricId, MetricRecord, Partial, Policy, PolicyId, SlotRange, Span, Stage,
     Window,
 };

@@ -3,9 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
-use plumbago::model::Retention;
 use plumbago::store::cassandra::schema::{Indexes, Replication, Schema, apply};
 use plumbago::store::cassandra::{Cluster, Settings};
+use plumbago_model::Retention;
 use serde_json::Value;
 
 use crate::harness::{Server, now};

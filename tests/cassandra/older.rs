@@ -1,8 +1,8 @@
 //! The older Cassandra that is supported: its tables are made, a server writes, another one reads and finds.
 
-use plumbago::model::Retention;
 use plumbago::store::cassandra::Cluster;
 use plumbago::store::cassandra::schema::{Indexes, Replication, Schema, apply, check};
+use plumbago_model::Retention;
 
 use crate::harness::{Server, now};
 use crate::node::{self, OwnCluster};

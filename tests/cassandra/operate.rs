@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use plumbago::model::Stage;
 use plumbago::store::cassandra::names::{Names, identity};
 use plumbago::store::cassandra::schema::{Indexes, table_name};
 use plumbago::store::cassandra::{Cluster, Purpose, Settings, erase, held};
+use plumbago_model::Stage;
 use serde_json::Value;
 
 use crate::harness::{Server, Setup, now};

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::process::Command;
 
-use plumbago::model::Retention;
 use plumbago::store::cassandra::schema::{Indexes, Replication, Schema, Weight, apply, check};
 use plumbago::store::cassandra::{Cluster, Fault, Purpose, Settings};
+use plumbago_model::Retention;
 use scylla::value::{CqlValue, Row};
 
 use crate::node;

@@ -3,9 +3,9 @@
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
-use plumbago::model::Retention;
 use plumbago::store::cassandra::schema::{Indexes, Replication, Schema, apply};
 use plumbago::store::cassandra::{Cluster, Purpose, Settings};
+use plumbago_model::Retention;
 
 use crate::harness::{Server, Setup, now};
 use crate::names::interop::BigGraphite;

@@ -5,11 +5,11 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
 
-use plumbago::model::{Aggregator, Event, EventId, MetricId, Retention, Stage};
 use plumbago::store::cassandra::schema::{Indexes, Replication, Schema, apply};
 use plumbago::store::cassandra::{Cluster, Events, Sender, Settings};
 use plumbago::store::clustered::{Clustered, Shipper};
 use plumbago::store::{Column, Cut, EventStore, MetricStore, PointStore, Position, Snapshot, StoreError};
+use plumbago_model::{Aggregator, Event, EventId, MetricId, Retention, Stage};
 
 use crate::{Subject, events, metrics, node, points};
 

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use plumbago::model::{Aggregator, MetricId, SlotRange};
 use plumbago::store::embedded::{Embedded, inspect};
 use plumbago::store::{Column, EventStore, MetricStore, PointStore, Position, StoreError};
+use plumbago_model::{Aggregator, MetricId, SlotRange};
 
 use crate::{Subject, events, metrics, points};
 

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::ops::{ControlFlow, RangeInclusive};
 
-use plumbago::model::{Event, EventId};
+use plumbago_model::{Event, EventId};
 
 use crate::Subject;
 

@@ -1,6 +1,6 @@
 //! Claims about names, policies and spans.
 
-use plumbago::model::{MetricId, MetricRecord, Policy, PolicyId, Span};
+use plumbago_model::{MetricId, MetricRecord, Policy, PolicyId, Span};
 
 use crate::Subject;
 

@@ -1,7 +1,7 @@
 //! Claims about slots: one function per sentence of the contract.
 
-use plumbago::model::{Aggregator, MetricId, Partial, PolicyId, SlotRange, Stage, Window};
 use plumbago::store::{Column, Mark, Position};
+use plumbago_model::{Aggregator, MetricId, Partial, PolicyId, SlotRange, Stage, Window};
 
 use crate::Subject;
 

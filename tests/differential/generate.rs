@@ -1,6 +1,6 @@
 //! Random expressions, made from the table of functions.
 
-use plumbago::render::functions::{Kind, Param, Row, registry};
+use graphite_render::functions::{Kind, Param, Row, registry};
 
 use crate::expression::{Argument, Expression};
 

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
+use graphite_render::source::{FetchRequest, Fetched, Source, SourceError};
 use plumbago::http::browser::Browse;
 use plumbago::http::{Backend, EventFailure, FindFailure, NameStream, Node};
 use plumbago::index::{Asked, FindLimits, Index, SharedIndex};
-use plumbago::model::glob::Glob;
-use plumbago::model::{Cancel, Event, EventFilter, EventId, MetricId};
-use plumbago::render::source::{FetchRequest, Fetched, Source, SourceError};
+use plumbago_model::glob::Glob;
+use plumbago_model::{Cancel, Event, EventFilter, EventId, MetricId};
 
 use crate::parse::Stored;
 

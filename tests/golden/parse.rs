@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use plumbago::model::Event;
+use plumbago_model::Event;
 
 /// Request parameters, in order.
 pub(crate) type Options = Vec<(String, String)>;

@@ -7,7 +7,7 @@ use super::{open, remote};
 use crate::cli::{Cardinality, Output, to_stdout};
 use crate::config::{Config, StoreKind};
 use crate::index::Survey;
-use crate::model::Cancel;
+use plumbago_model::Cancel;
 
 /// Counts metrics by tag and by the start of their names: in the store itself, or by the server that has it open.
 pub(in crate::cli) fn cardinality(config: &Config, arguments: &Cardinality, output: Output) -> Result<()> {

@@ -7,9 +7,9 @@ use serde_json::json;
 use super::{canonical_name, cluster, local, meter};
 use crate::cli::{Copy, Output, UsageError, to_stdout};
 use crate::config::{Config, StoreKind};
-use crate::model::glob::Glob;
-use crate::render::time::parse_time;
 use crate::server::now;
+use graphite_render::time::parse_time;
+use plumbago_model::glob::Glob;
 
 /// What was asked for, checked.
 pub(super) struct Order {

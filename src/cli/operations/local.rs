@@ -10,10 +10,10 @@ use super::{canonical_name, meter, open_alone, print_deleted, print_fields};
 use crate::cli::{Delete, Info, Output, Usage, UsageError, to_stdout, words};
 use crate::config::Config;
 use crate::index::FindLimits;
-use crate::model::glob::Glob;
-use crate::model::{Cancel, MetricId, Span, name};
 use crate::rollup::Copied;
 use crate::server::{CopyError, Engine};
+use plumbago_model::glob::Glob;
+use plumbago_model::{Cancel, MetricId, Span, name};
 
 /// Metrics deleted in one go.
 const DELETE_BATCH: usize = 10_000;

@@ -27,9 +27,9 @@ pub(super) use schema::schema;
 
 use super::{Delete, Info, Output, Usage, to_stdout};
 use crate::config::{Config, StoreKind};
-use crate::model::name;
 use crate::server::Engine;
 use crate::store::StoreError;
+use plumbago_model::name;
 
 /// Runs the server.
 pub(super) fn serve(config: Config) -> Result<()> {

@@ -32,7 +32,7 @@ pub(in crate::cli) fn clean(config: &Config, arguments: &Clean, output: Output) 
 /// Completes what creating or deleting left half done.
 pub(in crate::cli) fn repair(config: &Config, arguments: &Repair, output: Output) -> Result<()> {
     let names = of_cluster(config)?;
-    let policy = |name: &str| Arc::new(config.rules.policy_for(name).policy);
+    let policy = |name: &str| Arc::new(config.retention.policy_for(name).policy);
     let repaired = names.repair(arguments.dry_run, &policy, &mut meter::ring)?;
     meter::clear();
     let orphans =
@@ -65,8 +65,8 @@ fn lack(orphan: Orphan) -> &'static str {
 
 /// A metric that was not written to for so long has no data left, whichever rule it has.
 fn longest_retention(config: &Config) -> i64 {
-    let rules = config.rules.retention.iter().map(|rule| &rule.gives);
-    let spans = rules.chain([&config.rules.default_retention]).map(|retention| retention.span_secs());
+    let rules = config.retention.schemas.iter().map(|rule| &rule.gives);
+    let spans = rules.chain([&config.retention.default_retention]).map(|retention| retention.span_secs());
     i64::try_from(spans.max().unwrap_or(0)).unwrap_or(i64::MAX)
 }
 

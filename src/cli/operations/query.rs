@@ -10,14 +10,14 @@ use super::super::{Find, Output, Read, UsageError, Write, to_stdout};
 use super::{open, open_or_make, remote};
 use crate::config::Config;
 use crate::index::FindLimits;
-use crate::model::glob::Glob;
-use crate::model::{Batch, Cancel, Point};
 use crate::receive::Sink;
-use crate::render::context::Request;
-use crate::render::exec::render;
-use crate::render::output::{Line, csv, json as json_output};
-use crate::render::time::parse_time;
 use crate::server::now;
+use graphite_render::context::Request;
+use graphite_render::exec::render;
+use graphite_render::output::{Line, csv, json as json_output};
+use graphite_render::time::parse_time;
+use plumbago_model::glob::Glob;
+use plumbago_model::{Batch, Cancel, Point};
 
 /// Prints the metrics and directories a glob matches; directories end in a dot.
 pub(in crate::cli) fn find(config: &Config, arguments: &Find, output: Output) -> Result<()> {

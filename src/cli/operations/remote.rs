@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 
 use crate::config::Config;
-use crate::model::Point;
+use plumbago_model::Point;
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 

@@ -16,8 +16,8 @@ pub(in crate::cli) fn schema(config: &Config, args: &cli::Schema, output: Output
     let replication = args.replication.as_deref().map(Replication::from_json).transpose();
     let replication = replication.map_err(|error| UsageError(format!("--replication: {error}")))?;
     let settings = cluster_settings(&config.cassandra)?;
-    let rules = &config.rules;
-    let retentions = rules.retention.iter().map(|rule| &rule.gives).chain([&rules.default_retention]);
+    let rules = &config.retention;
+    let retentions = rules.schemas.iter().map(|rule| &rule.gives).chain([&rules.default_retention]);
     // The index in memory is answered by SASI until it is loaded.
     let indexes = match config.cassandra.index {
         CassandraIndex::Memory | CassandraIndex::Sasi => Indexes::Sasi,

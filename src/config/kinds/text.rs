@@ -4,7 +4,7 @@ use serde::Deserialize;
 use toml::Value;
 
 use super::{Kind, expected};
-use crate::model::Retention;
+use plumbago_model::Retention;
 
 /// Any text that is not empty.
 #[derive(Clone, Debug, Deserialize)]

@@ -126,7 +126,7 @@ fn every_section_reaches_the_config() {
     assert_eq!(config.cassandra.tls.ca_file, Some(setup.path("ca.pem")));
     assert_eq!((config.ingest.udp, config.ingest.idle_timeout), (false, Duration::from_secs(90)));
     assert_eq!(config.query.timezone, "Europe/Amsterdam");
-    assert_eq!(config.rules.default_retention.to_string(), "1440*60s");
+    assert_eq!(config.retention.default_retention.to_string(), "1440*60s");
 }
 
 #[test]
@@ -149,8 +149,8 @@ fn values_of_flags_are_toml_or_bare_text() {
     assert_eq!(load("listen.pickle=").listen.pickle, None);
     assert_eq!(load("ingest.max_metrics=1_000").ingest.max_metrics, 1000);
     assert_eq!(load("ingest.drain_timeout=2m").ingest.drain_timeout, Duration::from_secs(120));
-    assert_eq!(load("retention.default=10s:1h").rules.default_retention.to_string(), "360*10s");
-    let rules = load("retention.rule=[{ pattern = 'x', aggregation = 'max' }]").rules;
+    assert_eq!(load("retention.default=10s:1h").retention.default_retention.to_string(), "360*10s");
+    let rules = load("retention.rule=[{ pattern = 'x', aggregation = 'max' }]").retention;
     assert_eq!(rules.aggregation[0].origin, "--set");
 }
 
@@ -158,7 +158,7 @@ fn values_of_flags_are_toml_or_bare_text() {
 fn a_higher_layer_replaces_the_rules_of_a_lower_one() {
     let file = "[[retention.rule]]\npattern = 'a'\nretentions = '1m:1h'\n";
     let loaded = Setup::file(file).env("PLUMBAGO_RETENTION__RULE", "[]").load();
-    assert!(loaded.config.rules.retention.is_empty());
+    assert!(loaded.config.retention.schemas.is_empty());
 }
 
 #[test]
@@ -184,7 +184,7 @@ x_files_factor = 0
         .with("storage-schemas.conf", "[theirs]\npattern = .\nretentions = 60s:1d\n")
         .with("storage-aggregation.conf", "[all]\npattern = .\naggregationMethod = sum\n[skipped]\n");
     let loaded = setup.load();
-    let rules = &loaded.config.rules;
+    let rules = &loaded.config.retention;
 
     let matched = rules.policy_for("a.b.max");
     let (retention, aggregation) = (matched.retention_rule.unwrap(), matched.aggregation_rule.unwrap());
@@ -203,7 +203,7 @@ x_files_factor = 0
 #[test]
 fn only_rule_files_that_are_named_must_exist() {
     let loaded = Setup::file("").load();
-    assert!(loaded.config.rules.retention.is_empty());
+    assert!(loaded.config.retention.schemas.is_empty());
     let schemas = loaded.settings.get("retention.schemas").unwrap();
     assert_eq!(schemas.value.as_str(), Some(""));
     assert!(schemas.origin.to_string().starts_with("default; there is no "), "{}", schemas.origin);

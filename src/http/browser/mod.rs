@@ -20,7 +20,7 @@ use serde::Serialize;
 
 use super::FindFailure;
 pub use crate::index::Wanted;
-use crate::model::Cancel;
+use plumbago_model::Cancel;
 
 /// Most nodes in one answer. A page is for looking at: who wants more types another letter.
 const MAX_NODES: i64 = 1000;

@@ -15,16 +15,16 @@ use super::call::Call;
 use super::error::Failure;
 use super::params::Params;
 use super::{Api, Backend, find, reply};
-use crate::model::{Cancel, Policy};
-use crate::render::context::TimeRange;
-use crate::render::expr::Expr;
-use crate::render::source::{self, Fetched};
-use crate::render::{error::RenderError, grammar};
+use graphite_render::context::TimeRange;
+use graphite_render::expr::Expr;
+use graphite_render::source::{self, Fetched};
+use graphite_render::{error::RenderError, grammar};
 use message::{
     CapabilityResponse, FetchRequest, FetchResponse, GlobMatch, GlobResponse, MetricsInfoResponse,
     MultiFetchRequest, MultiFetchResponse, MultiGlobRequest, MultiGlobResponse, MultiMetricsInfoRequest,
     MultiMetricsInfoResponse, Retention,
 };
+use plumbago_model::{Cancel, Policy};
 
 /// The protocol's name, in `format` and among the capabilities.
 const PROTOCOL: &str = "carbonapi_v3_pb";

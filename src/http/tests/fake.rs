@@ -10,8 +10,8 @@ use parking_lot::Mutex;
 use crate::http::browser::{Branch, Browse, Health, Listing, Place, Portrait, Wanted};
 use crate::http::{Backend, EventFailure, FindFailure, NameStream, Node};
 use crate::index::SharedIndex;
-use crate::model::{Cancel, Cancelled, Event, EventFilter, EventId, MetricId, TagFilter, name};
-use crate::render::source::{FetchRequest, Fetched, Source, SourceError};
+use graphite_render::source::{FetchRequest, Fetched, Source, SourceError};
+use plumbago_model::{Cancel, Cancelled, Event, EventFilter, EventId, MetricId, TagFilter, name};
 
 /// The metrics, all with data from 1000 to 2000.
 pub(super) const LEAVES: [&str; 14] = [

@@ -12,7 +12,7 @@ use uuid::Uuid;
 use super::rows::Place;
 use super::schema::table_name;
 use super::{Cluster, ClusterError, Fault, Purpose, flight};
-use crate::model::Stage;
+use plumbago_model::Stage;
 
 /// Partitions counted at a time.
 const IN_FLIGHT: usize = 64;

@@ -16,8 +16,8 @@ use uuid::Uuid;
 use super::fetch::{REPLICAS, UNSETTLED_SECS};
 use super::lease::COPY_WRITER;
 use super::{Cluster, Fetcher, Sender, Shipment, Wanted};
-use crate::model::{Policy, SlotRange, Stage, StageKind, Window};
 use crate::store::{Column, StoreError};
+use plumbago_model::{Policy, SlotRange, Stage, StageKind, Window};
 
 /// Slots read at a time: eight partitions.
 const PIECE_SLOTS: usize = 16_000;
@@ -230,7 +230,7 @@ mod tests {
     fn a_column_has_what_is_there() {
         let range = SlotRange { start: 0, step: 10, len: 3 };
         let mut window = Window::empty(range, true);
-        window.set(1, crate::model::Partial { value: 7.0, count: 2 });
+        window.set(1, plumbago_model::Partial { value: 7.0, count: 2 });
         let found = column(&window);
         assert_eq!((found.times, found.values, found.counts), (vec![10], vec![7.0], vec![2]));
         let raw = Window { range, values: vec![1.0, f64::NAN, f64::INFINITY], counts: Vec::new() };

@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::rows::Place;
 use super::schema::table_name;
 use super::{Cluster, ClusterError, Fault, Purpose};
-use crate::model::Stage;
+use plumbago_model::Stage;
 
 /// Deletions at a time.
 const IN_FLIGHT: usize = 64;

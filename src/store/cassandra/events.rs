@@ -15,8 +15,8 @@ use scylla::value::{CqlValue, Row};
 use uuid::Uuid;
 
 use super::{Cluster, ClusterError, Fault, Purpose};
-use crate::model::{Event, EventId};
 use crate::store::{EventStore, EventVisitor, StoreError};
+use plumbago_model::{Event, EventId};
 
 const WEEK_SECS: u32 = 7 * 86_400;
 /// The partition whose ids are the weeks that have events.

@@ -10,8 +10,8 @@ use uuid::Uuid;
 use super::rows::{Place, replica_of};
 use super::schema::table_name;
 use super::{Cluster, ClusterError, Fault, Purpose};
-use crate::model::{Aggregator, Partial, SlotRange, Stage, StageKind, Window};
 use crate::store::StoreError;
+use plumbago_model::{Aggregator, Partial, SlotRange, Stage, StageKind, Window};
 
 /// Replicas that the bits of a shard can tell apart.
 pub(super) const REPLICAS: usize = 4;

@@ -3,7 +3,7 @@
 use uuid::Uuid;
 
 use super::schema::row_size_ms;
-use crate::model::{Aggregator, Partial, SlotRange, Stage};
+use plumbago_model::{Aggregator, Partial, SlotRange, Stage};
 
 /// The part of a row's key that follows from the time of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

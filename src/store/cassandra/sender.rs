@@ -13,8 +13,8 @@ use uuid::Uuid;
 use super::rows::{AggregatedRow, Place, RawRow, stored};
 use super::schema::table_name;
 use super::{Cluster, ClusterError, Purpose};
-use crate::model::{Aggregator, Partial, Stage, StageKind};
 use crate::store::{Column, StoreError};
+use plumbago_model::{Aggregator, Partial, Stage, StageKind};
 
 /// Rows in one batch. More bring little, and make the cluster warn.
 const BATCH_ROWS: usize = 30;

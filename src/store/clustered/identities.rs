@@ -6,9 +6,9 @@ use std::sync::mpsc::sync_channel;
 use parking_lot::RwLock;
 use uuid::Uuid;
 
-use crate::model::{MetricId, MetricRecord, Policy, PolicyId, Span};
 use crate::store::cassandra::names::identity;
 use crate::store::{MetricStore, StoreError};
+use plumbago_model::{MetricId, MetricRecord, Policy, PolicyId, Span};
 
 /// Names whose ids are computed at once while all are loaded.
 const BATCH: usize = 4096;

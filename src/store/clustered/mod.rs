@@ -26,7 +26,7 @@ pub use shipper::{Shipped, Shipper};
 use super::cassandra::{Cluster, Fetcher};
 use super::embedded::{Embedded, Outbox};
 use super::{Cut, MetricStore, PointStore, Snapshot, StoreError};
-use crate::model::{MetricId, Stage};
+use plumbago_model::{MetricId, Stage};
 use reader::Reader;
 
 /// No shard is known yet: nothing was ever sent.

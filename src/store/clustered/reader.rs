@@ -6,9 +6,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use uuid::Uuid;
 
 use super::Identities;
-use crate::model::{Aggregator, MetricId, SlotRange, Stage, StageKind, Window};
 use crate::store::cassandra::{Fetcher, UNSETTLED_SECS, Wanted};
 use crate::store::{Position, Snapshot, StoreError};
+use plumbago_model::{Aggregator, MetricId, SlotRange, Stage, StageKind, Window};
 
 /// See the module documentation.
 pub(super) struct Reader {

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::Clustered;
-use crate::model::Aggregator;
 use crate::store::StoreError;
 use crate::store::cassandra::Sender;
+use plumbago_model::Aggregator;
 
 /// Sends what is in the outbox.
 pub struct Shipper {

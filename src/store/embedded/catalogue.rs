@@ -10,8 +10,8 @@ use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
 use super::events::EVENTS;
 use super::names;
 use super::outbox::Parcel;
-use crate::model::{MetricId, MetricRecord, Policy, PolicyId, Span};
 use crate::store::{Mark, MetricStore, Position, StoreError};
+use plumbago_model::{MetricId, MetricRecord, Policy, PolicyId, Span};
 
 /// Pages of names, by the first id in them.
 const NAMES: TableDefinition<'_, u32, &[u8]> = TableDefinition::new("names");

@@ -9,8 +9,8 @@ use super::codec::{Encoder, Partials};
 use super::partition::{partition_secs, partition_start};
 use super::points::{BlockStore, Change};
 use super::state::method_tag;
-use crate::model::{Aggregator, MetricId, Stage, StageKind};
 use crate::store::{Column, Cut, Position, StoreError};
+use plumbago_model::{Aggregator, MetricId, Stage, StageKind};
 
 /// See the module documentation.
 pub(super) struct BlockCut<'a> {

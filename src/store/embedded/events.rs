@@ -5,8 +5,8 @@ use std::ops::RangeInclusive;
 use redb::{ReadableTable, TableDefinition};
 
 use super::catalogue::{Catalogue, failed};
-use crate::model::{Event, EventId};
 use crate::store::{EventStore, EventVisitor, StoreError};
+use plumbago_model::{Event, EventId};
 
 /// What happened, its tags with blanks between them, and the data, by id.
 pub(super) const EVENTS: TableDefinition<'_, u64, (&str, &str, &str)> = TableDefinition::new("events");

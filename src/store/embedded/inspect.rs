@@ -129,7 +129,7 @@ fn dump_block(path: &Path, out: &mut dyn Write) -> Result<(), DumpError> {
             let time = u64::from(meta.partition_start) + u64::from(slot) * u64::from(meta.stage.step_secs);
             write!(out, "{metric} {time} {}", samples.values[at])?;
             match samples.counts.get(at) {
-                Some(count) => writeln!(out, " {}", count & !crate::model::Partial::DIRECT)?,
+                Some(count) => writeln!(out, " {}", count & !plumbago_model::Partial::DIRECT)?,
                 None => writeln!(out)?,
             }
         }

@@ -7,8 +7,8 @@ use super::codec::{Chunk, Encoder, Partials, Samples};
 use super::cut::{finish, io, make_path};
 use super::partition::partition_secs;
 use super::points::{BlockStore, Change};
-use crate::model::Stage;
 use crate::store::StoreError;
+use plumbago_model::Stage;
 
 /// Blocks a partition may have before some are merged.
 const MANY: usize = 4;

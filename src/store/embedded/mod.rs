@@ -31,7 +31,7 @@ pub use outbox::{Content, Outbox, Parcel};
 pub use recovery::DirLock;
 
 use super::{EventStore, MetricStore, PointStore, StoreError};
-use crate::model::MetricId;
+use plumbago_model::MetricId;
 
 /// An open data directory.
 pub struct Embedded {

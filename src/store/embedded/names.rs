@@ -1,7 +1,7 @@
 //! Pages of names: the metrics of one batch of creations, each name as what it shares with the one before and the rest.
 
 use super::codec::varint;
-use crate::model::MetricRecord;
+use plumbago_model::MetricRecord;
 
 /// The bytes of a page. `first` is the id the page is filed under; ids must ascend.
 pub(super) fn encode(first: u32, metrics: &[&MetricRecord]) -> Vec<u8> {
@@ -54,7 +54,7 @@ fn shared_bytes(a: &str, b: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{MetricId, PolicyId, Span};
+    use plumbago_model::{MetricId, PolicyId, Span};
 
     proptest::proptest! {
         #[test]

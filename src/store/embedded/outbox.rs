@@ -10,8 +10,8 @@ use super::block::Block;
 use super::codec::{Chunk, Samples};
 use super::points::BlockStore;
 use super::state::{State, StateSnapshot, method_of};
-use crate::model::{Aggregator, MetricId, Stage};
 use crate::store::{Column, Snapshot, StoreError};
+use plumbago_model::{Aggregator, MetricId, Stage};
 
 /// A cut that has to be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

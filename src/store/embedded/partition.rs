@@ -1,6 +1,6 @@
 //! Time partitions: the unit that is expired and merged as a whole.
 
-use crate::model::Stage;
+use plumbago_model::Stage;
 
 const HOUR: u32 = 3600;
 const DAY: u32 = 24 * HOUR;
@@ -29,7 +29,7 @@ mod tests {
     #[test]
     fn lengths_follow_the_step() {
         let secs =
-            |step| partition_secs(Stage { step_secs: step, points: 1, kind: crate::model::StageKind::Raw });
+            |step| partition_secs(Stage { step_secs: step, points: 1, kind: plumbago_model::StageKind::Raw });
         assert_eq!(secs(1), HOUR);
         assert_eq!(secs(10), 6 * HOUR);
         assert_eq!(secs(60), DAY);

@@ -12,8 +12,8 @@ use super::cut::BlockCut;
 use super::outbox::{Parcel, next_parcel};
 use super::partition::partition_secs;
 use super::state::{Partition, State, StateSnapshot};
-use crate::model::{MetricId, Stage};
 use crate::store::{Cut, PointStore, Position, Snapshot, StoreError};
+use plumbago_model::{MetricId, Stage};
 
 /// Where block files are, below the data directory.
 pub(super) const POINTS_DIR: &str = "points";
@@ -134,8 +134,8 @@ pub(super) struct Change {
 /// `10s-8640-raw`, `3600s-17520-aggr`: sorts by step and needs no quoting in a shell.
 fn stage_dir(stage: Stage) -> String {
     let kind = match stage.kind {
-        crate::model::StageKind::Raw => "raw",
-        crate::model::StageKind::Aggregated => "aggr",
+        plumbago_model::StageKind::Raw => "raw",
+        plumbago_model::StageKind::Aggregated => "aggr",
     };
     format!("{}s-{}-{kind}", stage.step_secs, stage.points)
 }

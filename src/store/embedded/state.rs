@@ -7,8 +7,8 @@ use super::block::{Block, BlockError};
 use super::codec::{Chunk, ChunkError};
 use super::outbox::Parcel;
 use super::partition::{partition_secs, partition_start};
-use crate::model::{Aggregator, MetricId, Partial, SlotRange, Stage, StageKind, Window};
 use crate::store::{Position, Snapshot, StoreError};
+use plumbago_model::{Aggregator, MetricId, Partial, SlotRange, Stage, StageKind, Window};
 
 /// The blocks of one partition, oldest cut first: a later one overlays an earlier one.
 pub(super) type Partition = Vec<Arc<Block>>;

@@ -3,10 +3,10 @@
 use std::time::Instant;
 
 use plumbago::index::{FindLimits, Index, SharedIndex};
-use plumbago::model::glob::Glob;
-use plumbago::model::{Cancel, MetricId};
 use plumbago::store::cassandra::names::{Hit, LookupError, LookupLimits, Names};
 use plumbago::store::cassandra::schema::Indexes;
+use plumbago_model::glob::Glob;
+use plumbago_model::{Cancel, MetricId};
 
 use super::{Fixture, create, policy};
 

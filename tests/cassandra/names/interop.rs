@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-use plumbago::model::glob::Glob;
-use plumbago::model::{Aggregator, Cancel, Policy};
 use plumbago::store::cassandra::Settings;
 use plumbago::store::cassandra::names::{
     Change, Cursor, LookupLimits, Names, Outcome, decode_config, encode_config, identity,
 };
 use plumbago::store::cassandra::schema::Indexes;
+use plumbago_model::glob::Glob;
+use plumbago_model::{Aggregator, Cancel, Policy};
 use serde_json::{Value, json};
 
 use super::{Fixture, create, loaded, policy};

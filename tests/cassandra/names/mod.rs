@@ -8,10 +8,10 @@ mod writer;
 
 use std::sync::Arc;
 
-use plumbago::model::Policy;
 use plumbago::store::cassandra::names::{Creation, Listed, Names, NewMetric, Outcome};
 use plumbago::store::cassandra::schema::{Indexes, Replication, Schema, apply, create_keyspace};
 use plumbago::store::cassandra::{Cluster, Purpose, Settings};
+use plumbago_model::Policy;
 
 use crate::node;
 

@@ -10,9 +10,9 @@ use super::super::copy::{Order, Outcome};
 use super::{Stages, default_policy, leaves, names};
 use crate::cli::Output;
 use crate::config::Config;
-use crate::model::Policy;
 use crate::store::cassandra::names::{Creation, Names, NewMetric, Outcome as Creating, identity};
 use crate::store::cassandra::{Copied, Copier, Errand};
+use plumbago_model::Policy;
 
 /// Copies metrics, one after another: the requests for each go side by side.
 pub(in crate::cli::operations) fn copy(config: &Config, order: &Order, output: Output) -> Result<()> {

@@ -8,10 +8,10 @@ use super::super::{meter, print_deleted};
 use super::{Stages, UNLIMITED, default_policy, glob, leaves, names};
 use crate::cli::{Delete, Output};
 use crate::config::Config;
-use crate::model::Cancel;
 use crate::server::now;
 use crate::store::cassandra::erase;
 use crate::store::cassandra::names::Names;
+use plumbago_model::Cancel;
 
 /// Metrics deleted in one go: an interruption costs the work on so many.
 const BATCH: usize = 500;

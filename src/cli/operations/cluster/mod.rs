@@ -17,12 +17,12 @@ pub(super) use usage::{du, info, stats};
 
 use crate::cli::UsageError;
 use crate::config::{CassandraIndex, Config};
-use crate::model::glob::Glob;
-use crate::model::{Cancel, Policy, Stage};
 use crate::server::cluster_settings;
 use crate::store::cassandra::names::{LookupLimits, Names, identity};
 use crate::store::cassandra::schema::{Indexes, table_name};
 use crate::store::cassandra::{Cluster, tables};
+use plumbago_model::glob::Glob;
+use plumbago_model::{Cancel, Policy, Stage};
 
 /// Nobody else waits for what a person asked for on the command line.
 const UNLIMITED: LookupLimits = LookupLimits { max_hits: usize::MAX, max_rows: usize::MAX };
@@ -46,7 +46,7 @@ fn leaves(names: &Names, text: &str) -> Result<Vec<String>> {
 
 /// What metrics without a config get.
 fn default_policy(config: &Config) -> Arc<Policy> {
-    Arc::new(config.rules.default_policy())
+    Arc::new(config.retention.default_policy())
 }
 
 /// The stages of metrics, as far as there are tables for them: a retention may be noted whose tables were never made.

@@ -9,10 +9,10 @@ use super::super::{canonical_name, meter, open, print_fields};
 use super::{Stages, default_policy, leaves, names};
 use crate::cli::{Info, Output, Usage, UsageError, to_stdout, words};
 use crate::config::Config;
-use crate::model::{Stage, StageKind};
 use crate::server::now;
 use crate::store::cassandra::names::identity;
 use crate::store::cassandra::{Held, TableSize, held, sizes, writers};
+use plumbago_model::{Stage, StageKind};
 
 /// Metrics counted in one go.
 const BATCH: usize = 200;

@@ -15,7 +15,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use crate::model::{Aggregator, Policy};
+use plumbago_model::{Aggregator, Policy};
 
 const AGGREGATOR: &str = "aggregator";
 const RETENTION: &str = "retention";

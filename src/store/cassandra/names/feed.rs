@@ -18,8 +18,8 @@ use super::config::Configs;
 use super::statement::{MetadataRow, rows};
 use super::writer::{DELETED, MINUTE_MS};
 use super::{IN_FLIGHT, Names, flight, stamp};
-use crate::model::Policy;
 use crate::store::cassandra::{ClusterError, Purpose};
+use plumbago_model::Policy;
 
 /// How far before the last look entries are read again: longer than a request may take and clocks may differ.
 const OVERLAP_MS: i64 = 20_000;

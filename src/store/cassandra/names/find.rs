@@ -12,9 +12,9 @@ use super::plan::{Query, plan};
 use super::ring::{self, Piece};
 use super::statement::{Table, rows};
 use super::{Names, flight, identity};
-use crate::model::glob::Glob;
-use crate::model::{Cancel, Cancelled};
 use crate::store::cassandra::{ClusterError, Purpose};
+use plumbago_model::glob::Glob;
+use plumbago_model::{Cancel, Cancelled};
 
 /// Queries of one find at the same time.
 const AT_ONCE: usize = 32;

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use uuid::Uuid;
 
-use crate::model::name::{self, MAX_COMPONENTS, NameError};
+use plumbago_model::name::{self, MAX_COMPONENTS, NameError};
 
 /// Follows the last component, so that a query can ask for names that end there.
 pub const END: &str = "__END__";

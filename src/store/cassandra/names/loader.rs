@@ -13,8 +13,8 @@ use super::config::Configs;
 use super::ring::{AT_ONCE, Piece, Progress, ring_pieces};
 use super::statement::{Table, rows};
 use super::{Names, flight, identity, record, stamp};
-use crate::model::Policy;
 use crate::store::cassandra::ClusterError;
+use plumbago_model::Policy;
 
 /// Name, config, and when it was created and written.
 type Row<'f> =

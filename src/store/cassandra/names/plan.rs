@@ -10,9 +10,9 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use super::identity::END;
-use crate::model::glob::{Branch, Component, Glob, Start};
-use crate::model::name::MAX_COMPONENTS;
 use crate::store::cassandra::schema::Indexes;
+use plumbago_model::glob::{Branch, Component, Glob, Start};
+use plumbago_model::name::MAX_COMPONENTS;
 
 /// Most queries that the braces of one branch are expanded to: BigGraphite's number.
 const MAX_EXPANDED: usize = 42;

@@ -9,8 +9,8 @@ use scylla::value::CqlTimeuuid;
 use super::config::Configs;
 use super::statement::{KEYS_AT_ONCE, rows};
 use super::{IN_FLIGHT, Names, flight, stamp};
-use crate::model::Policy;
 use crate::store::cassandra::ClusterError;
+use plumbago_model::Policy;
 
 /// A metric that is written to is noted as such every three days, by Plumbago as by BigGraphite; one day more for a server
 /// that is late.

@@ -11,9 +11,9 @@ use super::statement::{Table, rows};
 use super::survey::{Orphan, is_before};
 use super::writer::{CREATED, DELETED};
 use super::{IN_FLIGHT, Names, flight};
-use crate::model::Policy;
 use crate::store::cassandra::lease::Outcome as Applied;
 use crate::store::cassandra::{ClusterError, Purpose};
+use plumbago_model::Policy;
 
 /// Expired metrics that are deleted together.
 const CHUNK: usize = 1000;

@@ -14,9 +14,9 @@ use uuid::Uuid;
 
 use super::config::Configs;
 use super::{IN_FLIGHT, Names, flight};
-use crate::model::Policy;
 use crate::store::cassandra::schema::{COMPONENTS, Indexes};
 use crate::store::cassandra::{ClusterError, Fault, Purpose};
+use plumbago_model::Policy;
 
 /// Rows asked for by one request, when they are asked for by their names.
 pub(super) const KEYS_AT_ONCE: usize = 20;

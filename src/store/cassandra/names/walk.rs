@@ -10,8 +10,8 @@ use std::sync::Arc;
 use super::find::Hit;
 use super::statement::{Table, rows};
 use super::{Names, flight};
-use crate::model::glob::{Component, Glob, Matcher, Start};
 use crate::store::cassandra::ClusterError;
+use plumbago_model::glob::{Component, Glob, Matcher, Start};
 
 /// Directories looked into at one step.
 const MAX_DIRECTORIES: usize = 32;

@@ -12,8 +12,8 @@ use scylla::value::{CqlTimestamp, CqlTimeuuid};
 use super::directories::above;
 use super::statement::Table;
 use super::{IN_FLIGHT, Names, Record, config, flight, identity, stamp};
-use crate::model::Policy;
 use crate::store::cassandra::{ClusterError, Fault, Purpose};
+use plumbago_model::Policy;
 
 /// Metrics that go through the tables together. Directories are looked up once for all of them.
 const CHUNK: usize = 1000;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::live::{self, Keyspace, Table};
 use super::{Indexes, Item, Replication, Schema, create_keyspace, points, template};
-use crate::model::Stage;
 use crate::store::cassandra::{Cluster, ClusterError};
+use plumbago_model::Stage;
 
 /// How much a difference matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

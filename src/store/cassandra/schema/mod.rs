@@ -16,7 +16,7 @@ pub use points::{row_size_ms, table_name, ttl_secs};
 use uuid::Uuid;
 
 use super::Settings;
-use crate::model::{Retention, Stage, StageKind};
+use plumbago_model::{Retention, Stage, StageKind};
 
 /// Components a name can have, the end marker among them.
 pub const COMPONENTS: usize = 64;

@@ -3,7 +3,7 @@
 
 use serde_json::json;
 
-use crate::model::{Stage, StageKind};
+use plumbago_model::{Stage, StageKind};
 
 /// Points a partition holds. BigGraphite's formula has other bounds too, which steps of whole seconds never reach.
 const POINTS_PER_PARTITION: u64 = 2000;

@@ -1,7 +1,7 @@
 //! The fixed parts of a block file: header, index entries, trailer. Numbers are little-endian.
 
-use crate::model::{Stage, StageKind};
 use crate::store::embedded::codec::varint::Reader;
+use plumbago_model::{Stage, StageKind};
 
 /// The format this build writes, and the only one it reads.
 pub const FORMAT_VERSION: u32 = 1;

@@ -1,8 +1,8 @@
 //! Checking a whole block, for a person in trouble.
 
 use super::{Block, BlockError};
-use crate::model::StageKind;
 use crate::store::embedded::codec::{Chunk, Samples};
+use plumbago_model::StageKind;
 
 impl Block {
     /// Reads everything: checksums, order, every value of every chunk, and the sums in the trailer. The error lists all

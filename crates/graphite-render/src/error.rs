@@ -1,0 +1,103 @@
+//! Why a render request has no answer.
+
+use plumbago_model::Cancelled;
+use plumbago_model::pattern::PatternError;
+
+use super::grammar::GrammarError;
+use super::interval::IntervalError;
+use super::source::SourceError;
+
+/// What can go wrong between targets and series. The texts follow graphite-web, which clients show to people.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RenderError {
+    /// The request cannot be understood or carried out as asked: the client's to mend.
+    #[error("Invalid parameters ({message}){}", targets_clause(targets))]
+    Invalid {
+        /// What is wrong.
+        message: String,
+        /// The targets of the request.
+        targets: Vec<String>,
+    },
+    /// A function that does not exist.
+    #[error("Invalid parameters (Received request for unknown function: {name}){}", targets_clause(targets))]
+    UnknownFunction {
+        /// As written.
+        name: String,
+        /// The targets of the request.
+        targets: Vec<String>,
+    },
+    /// The request needs more than a limit allows. The text names the limit.
+    #[error("{0}")]
+    Limit(String),
+    /// The deadline passed.
+    #[error("the query took longer than its deadline")]
+    Deadline,
+    /// The client went away.
+    #[error("the client went away")]
+    Abandoned,
+    /// The store failed.
+    #[error("reading the store failed: {0}")]
+    Store(String),
+    /// The store is out of reach for now.
+    #[error("the store is out of reach: {0}")]
+    Away(String),
+}
+
+fn targets_clause(targets: &[String]) -> String {
+    if targets.is_empty() { String::new() } else { format!("; targets: \"{}\"", targets.join(", ")) }
+}
+
+impl RenderError {
+    /// A mistake in the request.
+    pub fn invalid(message: impl Into<String>) -> Self {
+        RenderError::Invalid { message: message.into(), targets: Vec::new() }
+    }
+
+    /// The same error, telling which targets were asked for.
+    pub fn with_targets(mut self, asked: &[String]) -> Self {
+        if let RenderError::Invalid { targets, .. } | RenderError::UnknownFunction { targets, .. } = &mut self
+        {
+            *targets = asked.to_vec();
+        }
+        self
+    }
+}
+
+impl From<PatternError> for RenderError {
+    fn from(error: PatternError) -> Self {
+        let PatternError { pattern, reason } = error;
+        Self::invalid(format!("the regular expression `{pattern}` cannot be used: {reason}"))
+    }
+}
+
+impl From<Cancelled> for RenderError {
+    fn from(cancelled: Cancelled) -> Self {
+        if cancelled.deadline { RenderError::Deadline } else { RenderError::Abandoned }
+    }
+}
+
+impl From<SourceError> for RenderError {
+    fn from(error: SourceError) -> Self {
+        match error {
+            SourceError::Limit(text) => RenderError::Limit(text),
+            SourceError::Deadline => RenderError::Deadline,
+            SourceError::Abandoned => RenderError::Abandoned,
+            SourceError::Invalid(text) => RenderError::invalid(text),
+            SourceError::Store(text) => RenderError::Store(text),
+            SourceError::Away(text) => RenderError::Away(text),
+        }
+    }
+}
+
+impl From<GrammarError> for RenderError {
+    fn from(error: GrammarError) -> Self {
+        RenderError::invalid(error.to_string())
+    }
+}
+
+impl From<IntervalError> for RenderError {
+    fn from(error: IntervalError) -> Self {
+        RenderError::invalid(error.to_string())
+    }
+}

@@ -1,0 +1,146 @@
+use std::time::Instant;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::functions::registry::registry;
+use crate::functions::testing::*;
+use crate::source::{FetchRequest, Fetched, SourceError};
+
+fn store() -> Memory {
+    Memory::new().with("a", 60, &[1.0; 4]).with("b", 60, &[2.0; 4])
+}
+
+#[test]
+fn targets_keep_their_order_and_share_one_fetch() {
+    let store = store();
+    let got = store.run_all(&["b", " ", "sumSeries(a,b)", "", "a|alias('x')", "b"]);
+    assert_eq!(names(&got), ["b", "sumSeries(a,b)", "x", "b"]);
+    assert_eq!((store.batches(), store.windows().len()), (1, 2));
+    assert!(store.run_all(&[]).is_empty());
+    assert_eq!(store.batches(), 1, "nothing to fetch, nothing asked");
+}
+
+#[test]
+fn what_the_plan_cannot_know_is_fetched_in_one_batch_later() {
+    let store = store().over(600, 900);
+    store.run("movingAverage(sumSeries(a,b),2)");
+    assert_eq!(store.windows(), [(600, 900), (600, 900), (480, 900), (480, 900)]);
+    assert_eq!(store.batches(), 2);
+}
+
+#[test]
+fn a_mistake_in_the_last_target_costs_no_fetch() {
+    let store = store();
+    let targets = ["a".to_owned(), "bogus(b)".to_owned()];
+    let request = Request::new(0, 240, 240);
+    let error = render(&targets, &request, &store, &Cancel::never()).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "Invalid parameters (Received request for unknown function: bogus); targets: \"a, bogus(b)\""
+    );
+    assert_eq!(store.batches(), 0);
+    assert!(store.error("scale(a").starts_with("Invalid parameters (cannot read the target at character 8"));
+    assert!(store.error("alias('a','b')").contains("Invalid \"seriesList\" value"));
+    assert!(store.error("template($1,'a')").contains("series are expected, but `'a'` is not"));
+}
+
+#[test]
+fn series_that_are_changed_are_not_those_that_were_fetched() {
+    let got = store().run_all(&["scale(a,2)", "a", "offset(scale(a,2),1)"]);
+    assert_eq!((got[0].values[0], got[1].values[0], got[2].values[0]), (2.0, 1.0, 3.0));
+    assert_eq!((tags(&got[1]).as_str(), tags(&got[2]).as_str()), ("name=a", "name=a scale=2.0 offset=1.0"));
+}
+
+#[test]
+fn the_request_decides_template_values_and_x_files_factor() {
+    let mut request = Request::new(0, 240, 240);
+    request.template.insert("m".into(), "b".into());
+    request.x_files_factor = 0.5;
+    let run =
+        |target: &str| render(&[target.to_owned()], &request, &store(), &Cancel::never()).unwrap().remove(0);
+    assert_eq!(&*run("template(scale({$m},$1),2)").name, "scale(b,2)");
+    assert_eq!((run("a").x_files_factor, run("sumSeries(a)").x_files_factor), (0.5, 0.5));
+    // A window that is evaluated again knows the values, too.
+    assert_eq!(&*run("template(movingAverage({$m},'1min'))").name, "movingAverage(b,\"1min\")");
+}
+
+#[test]
+fn nobody_works_for_a_client_that_left() {
+    let request = Request::new(0, 240, 240);
+    let targets = ["scale(a,2)".to_owned()];
+    let gone = Cancel::never();
+    gone.cancel();
+    assert!(matches!(render(&targets, &request, &store(), &gone), Err(RenderError::Abandoned)));
+    let late = Cancel::at(Instant::now());
+    assert!(matches!(render(&targets, &request, &store(), &late), Err(RenderError::Deadline)));
+}
+
+struct Failing(fn() -> SourceError);
+
+impl Source for Failing {
+    fn fetch(&self, _: &[FetchRequest], _: &Cancel) -> Result<Vec<Vec<Fetched>>, SourceError> {
+        Err((self.0)())
+    }
+}
+
+#[test]
+fn failures_of_the_source_keep_their_kind() {
+    let fail = |error: fn() -> SourceError| {
+        let request = Request::new(0, 240, 240);
+        render(&["a".to_owned()], &request, &Failing(error), &Cancel::never()).unwrap_err()
+    };
+    assert!(matches!(fail(|| SourceError::Store("disk".into())), RenderError::Store(text) if text == "disk"));
+    assert!(matches!(fail(|| SourceError::Limit("max".into())), RenderError::Limit(text) if text == "max"));
+    assert!(matches!(fail(|| SourceError::Deadline), RenderError::Deadline));
+    assert!(matches!(fail(|| SourceError::Abandoned), RenderError::Abandoned));
+    assert!(matches!(fail(|| SourceError::Invalid("glob".into())), RenderError::Invalid { .. }));
+}
+
+/// Targets of known functions with arguments that may or may not fit.
+fn any_target() -> impl Strategy<Value = String> {
+    let functions: Vec<&'static str> = registry().iter().map(|row| row.name).collect();
+    let literals = [
+        "1",
+        "-1",
+        "0",
+        "2.5",
+        "inf",
+        "true",
+        "none",
+        "'1min'",
+        "'-90s'",
+        "'sum'",
+        "'max'",
+        "'scale'",
+        "''",
+        "'(b)'",
+        "'>'",
+        "xFilesFactor=0.5",
+        "n=3",
+    ];
+    let leaf = prop_oneof![
+        Just("a".to_owned()),
+        Just("*".to_owned()),
+        Just("fine".to_owned()),
+        Just("x".to_owned())
+    ];
+    leaf.prop_recursive(4, 12, 3, move |inner| {
+        let argument = prop_oneof![1 => inner.clone(), 2 => proptest::sample::select(literals.to_vec()).prop_map(String::from)];
+        (proptest::sample::select(functions.clone()), inner, proptest::collection::vec(argument, 0..3))
+            .prop_map(|(function, first, rest)| format!("{function}({})", [vec![first], rest].concat().join(",")))
+    })
+}
+
+proptest! {
+    #[test]
+    fn any_call_gives_series_or_an_error(target in any_target()) {
+        let store = store().with("fine", 15, &[1.0, N, 3.0, -4.0, 0.0]).limited(10_000);
+        let request = Request { max_points: 10_000, ..Request::new(0, 240, 240) };
+        if let Ok(series) = render(&[target], &request, &store, &Cancel::never()) {
+            for s in series {
+                prop_assert!(s.step > 0);
+            }
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Where the render engine gets its series: the one door between evaluation and everything below it.
+
+use std::sync::Arc;
+
+use super::context::TimeRange;
+use super::error::RenderError;
+use super::expr::Tagged;
+use super::tag_query::TagQuery;
+use plumbago_model::{Cancel, EventFilter};
+
+/// One path expression to fetch over one window.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct FetchRequest {
+    /// The path with its wildcards, or the text of a `seriesByTag(...)` call.
+    pub pattern: String,
+    /// Of such a call what it asks for; all that counts then.
+    pub tags: Option<TagQuery>,
+    /// Start of the window in epoch seconds, exclusive.
+    pub from: i64,
+    /// End of the window in epoch seconds, inclusive.
+    pub until: i64,
+    /// The clock the request runs by; decides which stage still covers `from`.
+    pub now: i64,
+}
+
+impl FetchRequest {
+    /// The series of a path.
+    pub fn path(pattern: &str, TimeRange { from, until }: TimeRange, now: i64) -> Self {
+        Self { pattern: pattern.to_owned(), tags: None, from, until, now }
+    }
+
+    /// The series that have some tags.
+    pub fn tagged(
+        tagged: &Tagged,
+        TimeRange { from, until }: TimeRange,
+        now: i64,
+    ) -> Result<Self, RenderError> {
+        let tags = TagQuery::new(&tagged.conditions);
+        let tags = tags.map_err(|error| RenderError::invalid(format!("seriesByTag: {error}")))?;
+        Ok(Self { pattern: tagged.text.clone(), tags: Some(tags), from, until, now })
+    }
+}
+
+/// One stored series over a window.
+#[derive(Clone, Debug)]
+pub struct Fetched {
+    /// Full metric name.
+    pub name: String,
+    /// First time stamp: `from - from % step + step`.
+    pub start: i64,
+    /// Last time stamp + step.
+    pub end: i64,
+    /// Seconds per value.
+    pub step: i64,
+    /// NaN is null.
+    pub values: Arc<[f64]>,
+}
+
+/// Why a fetch failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SourceError {
+    /// The query needs more than a limit allows. The text names the limit, the key that sets it and the value.
+    #[error("{0}")]
+    Limit(String),
+    /// The deadline passed.
+    #[error("the query took longer than its deadline")]
+    Deadline,
+    /// The client went away.
+    #[error("the client went away")]
+    Abandoned,
+    /// The request cannot be understood (a bad glob).
+    #[error("{0}")]
+    Invalid(String),
+    /// The store failed.
+    #[error("reading the store failed: {0}")]
+    Store(String),
+    /// The store is out of reach for now.
+    #[error("the store is out of reach: {0}")]
+    Away(String),
+}
+
+/// Series by path expression.
+pub trait Source: Send + Sync {
+    /// For each request the matching series, sorted by name. A pattern that matches nothing, or whose metrics cannot
+    /// have data in the window, gives an empty list. The calls of one batch may run in parallel.
+    fn fetch(&self, requests: &[FetchRequest], cancel: &Cancel) -> Result<Vec<Vec<Fetched>>, SourceError>;
+
+    /// The seconds of the events that `filter` takes, ascending; a second is told once for each of its events. A source
+    /// need not have any.
+    fn event_times(&self, _filter: &EventFilter, _cancel: &Cancel) -> Result<Vec<u32>, SourceError> {
+        Ok(Vec::new())
+    }
+}

@@ -1,0 +1,29 @@
+//! The nouns every other module speaks in. Pure values: no I/O, no async, no clock.
+
+mod aggregator;
+mod cancel;
+mod event;
+pub mod glob;
+mod metric;
+pub mod name;
+pub mod pattern;
+mod point;
+mod policy;
+mod reject;
+pub mod replacement;
+mod retention;
+mod stage;
+mod tag_condition;
+mod window;
+
+pub use aggregator::{Aggregator, Partial, UnknownAggregator};
+pub use cancel::{Cancel, Cancelled};
+pub use event::{Event, EventFilter, EventId, TagFilter};
+pub use metric::{MetricId, MetricRecord, Span};
+pub use point::{Batch, Point};
+pub use policy::{Policy, PolicyId};
+pub use reject::Reject;
+pub use retention::{Retention, RetentionError, parse_duration_secs};
+pub use stage::{Stage, StageKind};
+pub use tag_condition::{TagCondition, TagWish};
+pub use window::{SlotRange, Window};

@@ -1,0 +1,80 @@
+//! Which policy a name gets: retention rules and aggregation rules, first match wins in each.
+
+use plumbago_model::pattern::Pattern;
+use plumbago_model::{Aggregator, Policy, Retention};
+
+/// What carbon's database does when no aggregation rule matches, or one leaves a part out.
+pub(super) const DEFAULT_AGGREGATION: (Aggregator, f64) = (Aggregator::Average, 0.5);
+
+/// One rule: names that match get this.
+#[derive(Clone, Debug)]
+pub struct Rule<T> {
+    /// Section name, for people.
+    pub name: String,
+    /// Where it stands: `storage-schemas.conf:12`, or `built in`.
+    pub origin: String,
+    /// Searched for anywhere in the full name, tags included.
+    pub pattern: Pattern,
+    /// What the name gets.
+    pub gives: T,
+}
+
+/// The rules in force.
+#[derive(Clone, Debug)]
+pub struct RetentionRules {
+    /// Retention rules in order.
+    pub schemas: Vec<Rule<Retention>>,
+    /// Aggregation rules in order: method and xFilesFactor.
+    pub aggregation: Vec<Rule<(Aggregator, f64)>>,
+    /// For names that no retention rule matches.
+    pub default_retention: Retention,
+    /// For names that no aggregation rule matches.
+    pub default_aggregation: (Aggregator, f64),
+}
+
+/// A name's policy and the rules that gave it.
+#[derive(Clone, Debug)]
+pub struct Matched<'a> {
+    /// The policy.
+    pub policy: Policy,
+    /// The retention rule, or `None` for the default.
+    pub retention_rule: Option<&'a Rule<Retention>>,
+    /// The aggregation rule, or `None` for the default.
+    pub aggregation_rule: Option<&'a Rule<(Aggregator, f64)>>,
+}
+
+impl RetentionRules {
+    /// The policy of names that no rule matches.
+    pub fn default_policy(&self) -> Policy {
+        let (aggregator, x_files_factor) = self.default_aggregation;
+        Policy { retention: self.default_retention.clone(), aggregator, x_files_factor }
+    }
+
+    /// The policy for a canonical name. For many names, make a [`super::PolicyMatcher`].
+    pub fn policy_for(&self, name: &str) -> Matched<'_> {
+        let retention = self.schemas.iter().position(|r| r.pattern.is_found(name));
+        let aggregation = self.aggregation.iter().position(|r| r.pattern.is_found(name));
+        self.policy_at(retention, aggregation)
+    }
+
+    /// The policy that these rules give; `None` means the default.
+    pub(super) fn policy_at(&self, retention: Option<usize>, aggregation: Option<usize>) -> Matched<'_> {
+        let retention_rule = retention.and_then(|at| self.schemas.get(at));
+        let aggregation_rule = aggregation.and_then(|at| self.aggregation.get(at));
+        let retention = retention_rule.map_or(&self.default_retention, |r| &r.gives).clone();
+        let (aggregator, x_files_factor) = aggregation_rule.map_or(self.default_aggregation, |r| r.gives);
+        Matched { policy: Policy { retention, aggregator, x_files_factor }, retention_rule, aggregation_rule }
+    }
+}
+
+impl Default for RetentionRules {
+    fn default() -> Self {
+        Self {
+            schemas: Vec::new(),
+            aggregation: Vec::new(),
+            default_retention: Retention::new(vec![(10, 8640), (60, 43_200), (3600, 17_520)])
+                .expect("the built-in retention is valid"),
+            default_aggregation: DEFAULT_AGGREGATION,
+        }
+    }
+}
