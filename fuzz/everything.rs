@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use plumbago_model::Cancel;
-use graphite_render::context::Request;
-use graphite_render::exec::render;
-use graphite_render::source::{FetchRequest, Fetched, Source, SourceError};
+use graphite_render::Request;
+use graphite_render::render;
+use graphite_render::{FetchRequest, Fetched, Source, SourceError};
 
 /// Two short series for every pattern, on different steps and with nulls.
 struct Everything;

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use graphite_render::tag_query::TagQuery;
+use graphite_render::source::TagQuery;
 use plumbago::index::{Asked, FindLimits, Index, SharedIndex};
 use plumbago_model::{Cancel, MetricId};
 

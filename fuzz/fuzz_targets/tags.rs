@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use libfuzzer_sys::fuzz_target;
 use plumbago::index::{Asked, FindLimits, Index, SharedIndex};
 use plumbago_model::{Cancel, MetricId};
-use graphite_render::tag_query::TagQuery;
+use graphite_render::source::TagQuery;
 
 const NAMES: [&str; 8] = [
     "cpu;dc=east;host=a1",

@@ -3,7 +3,7 @@
 
 use jiff::tz::TimeZone;
 use libfuzzer_sys::fuzz_target;
-use graphite_render::interval::parse_offset_secs;
+use graphite_render::time::parse_offset_secs;
 use graphite_render::time::parse_time;
 
 fuzz_target!(|text: &str| {

@@ -6,7 +6,7 @@ use axum::response::{IntoResponse, Response};
 use super::find::to_json;
 use super::{EventFailure, FindFailure, reply};
 use crate::telemetry::Counter;
-use graphite_render::error::RenderError;
+use graphite_render::RenderError;
 
 /// Why a request gets no answer. The text is the whole body, for a person to read.
 #[derive(Debug, thiserror::Error)]

@@ -13,7 +13,7 @@ use super::reply::Wrapping;
 use super::{Api, reply};
 use graphite_render::functions::registry::registry;
 use graphite_render::functions::{Default, Param, Row, pie};
-use graphite_render::number::{push_repr, repr};
+use graphite_render::python::number::{push_repr, repr};
 
 /// The module graphite-web names for its own functions; clients group plug-ins by it.
 const MODULE: &str = "graphite.render.functions";

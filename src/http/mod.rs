@@ -39,7 +39,7 @@ use jiff::tz::TimeZone;
 use crate::config;
 use crate::index::{FindError, SharedIndex};
 use crate::telemetry::Telemetry;
-use graphite_render::source::Source;
+use graphite_render::Source;
 use plumbago_model::{Cancel, Event, EventFilter, EventId, Policy};
 use workers::Workers;
 

@@ -12,13 +12,13 @@ use super::error::Failure;
 use super::params::Params;
 use super::reply::Wrapping;
 use super::{Api, carbonapi, reply};
-use graphite_render::context::Request;
-use graphite_render::context::TimeRange;
-use graphite_render::exec;
+use graphite_render::Request;
+use graphite_render::Series;
+use graphite_render::Source;
+use graphite_render::TimeRange;
 use graphite_render::output::{Line, csv, dygraph, json, raw, record, rickshaw, thin};
 use graphite_render::picture::{self, GraphType, Options};
-use graphite_render::series::Series;
-use graphite_render::source::Source;
+use graphite_render::render;
 use plumbago_model::Cancel;
 
 /// The formats a render can answer in.
@@ -105,7 +105,7 @@ impl Ask {
         if let (Format::Picture(format), Some(options)) = (self.format, &self.options) {
             return self.picture(format, options, source, cancel);
         }
-        let series = exec::render(&self.targets, &self.request, source, cancel)?;
+        let series = render(&self.targets, &self.request, source, cancel)?;
         let mut out = Vec::new();
         match self.format {
             Format::Json => {
@@ -148,7 +148,7 @@ impl Ask {
             .filter_map(|target| Some((target.rsplit_once(':')?.0, number(target)?)))
             .map(|(name, size)| Series::new(name, (0, 1, 1), vec![size], 0.0))
             .collect();
-        series.extend(exec::render(&targets, &self.request, source, cancel)?);
+        series.extend(render(&targets, &self.request, source, cancel)?);
         let range = TimeRange { from: self.request.from, until: self.request.until };
         Ok(picture::draw(&series, options, range, &self.request.tz, format)?)
     }

@@ -16,7 +16,7 @@ use super::reply::Wrapping;
 use super::{Api, Backend, FindFailure, reply};
 use crate::config;
 use crate::index::{Asked, FindLimits, SharedIndex};
-use graphite_render::tag_query::{TagQuery, TagQueryError, anchored};
+use graphite_render::source::{TagQuery, TagQueryError, anchored};
 use plumbago_model::Cancel;
 
 type Answer = Result<Response, JsonFailure>;

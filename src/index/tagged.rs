@@ -278,7 +278,7 @@ mod tests {
     use proptest::sample::{select, subsequence};
 
     use super::*;
-    use graphite_render::tag_query::TagQuery;
+    use graphite_render::source::TagQuery;
 
     const NO_LIMIT: FindLimits = FindLimits { max_hits: usize::MAX };
 

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::search::Search;
 use super::*;
-use graphite_render::tag_query::TagQuery;
+use graphite_render::source::TagQuery;
 use plumbago_model::Cancel;
 
 const NO_LIMIT: FindLimits = FindLimits { max_hits: usize::MAX };

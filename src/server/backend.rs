@@ -8,7 +8,7 @@ use crate::http::browser::Browse;
 use crate::http::{Backend, EventFailure, FindFailure, NameStream, Node};
 use crate::index::{FindLimits, Found, NameWalk, SharedIndex};
 use crate::store::cassandra::names::LookupError;
-use graphite_render::source::Source;
+use graphite_render::Source;
 use plumbago_model::glob::Glob;
 use plumbago_model::{Cancel, Cancelled, Event, EventFilter, EventId, MetricId, Policy, Span};
 

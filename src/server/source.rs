@@ -8,7 +8,7 @@ use crate::index::{Asked, FindError, FindLimits};
 use crate::rollup::{PointsError, Series};
 use crate::store::StoreError;
 use crate::store::cassandra::names::LookupError;
-use graphite_render::source::{FetchRequest, Fetched, Source, SourceError};
+use graphite_render::{FetchRequest, Fetched, Source, SourceError};
 use plumbago_model::glob::Glob;
 use plumbago_model::{Cancel, Cancelled, EventFilter, MetricId};
 

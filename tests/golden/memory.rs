@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use graphite_render::source::{FetchRequest, Fetched, Source, SourceError};
+use graphite_render::{FetchRequest, Fetched, Source, SourceError};
 use plumbago::http::browser::Browse;
 use plumbago::http::{Backend, EventFailure, FindFailure, NameStream, Node};
 use plumbago::index::{Asked, FindLimits, Index, SharedIndex};

@@ -3,9 +3,9 @@
 use plumbago_model::Cancelled;
 use plumbago_model::pattern::PatternError;
 
-use super::grammar::GrammarError;
-use super::interval::IntervalError;
-use super::source::SourceError;
+use crate::grammar::GrammarError;
+use crate::source::SourceError;
+use crate::time::IntervalError;
 
 /// What can go wrong between targets and series. The texts follow graphite-web, which clients show to people.
 #[derive(Debug, thiserror::Error)]

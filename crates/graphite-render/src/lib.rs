@@ -1,28 +1,38 @@
-//! Step 8: targets become series.
+#![doc = include_str!("../README.md")]
 //!
-//! [`grammar`] reads a target into an [`expr::Expr`]; the plan collects what all targets of a request will fetch, one batch
-//! gets it from the [`source::Source`]; [`exec::render`] evaluates, with the functions of [`functions::registry`].
+//! # Where things are
+//!
+//! The modules are the pipeline, in this order:
+//!
+//! | module        | what it does                                                                              |
+//! |---------------|-------------------------------------------------------------------------------------------|
+//! | [`grammar`]   | reads a target into an expression                                                         |
+//! | [`source`]    | the [`Source`] trait: which series are wanted, and what comes back; [`MemorySource`]      |
+//! | `eval`        | plans what all targets fetch, fetches it in one batch, evaluates: [`render`]              |
+//! | [`functions`] | the functions, a family per file, and the table of all of them                            |
+//! | [`series`]    | a series on its way, and how its values are aggregated, consolidated, brought to one step |
+//! | [`output`]    | series as JSON, CSV, pickle and so on                                                     |
+//! | [`picture`]   | series as PNG or SVG                                                                      |
+//! | [`time`]      | the words of `from` and `until`, and lengths of time                                      |
+//! | [`python`]    | numbers and text as Python writes them                                                    |
 
-pub mod aggregate;
-pub mod consolidate;
-pub mod context;
-pub mod drawing;
-pub mod error;
-pub mod exec;
-pub mod expr;
+mod error;
+mod eval;
 pub mod functions;
 pub mod grammar;
-pub mod interval;
-pub mod normalize;
-pub mod number;
 pub mod output;
-mod percent;
 pub mod picture;
-mod plan;
+pub mod python;
+mod request;
 pub mod series;
 pub mod source;
-pub mod tag_query;
-pub mod tags;
-pub mod template;
+#[cfg(test)]
+mod testing;
 pub mod time;
-pub mod value;
+
+pub use error::RenderError;
+pub use eval::render;
+pub use plumbago_model::Cancel;
+pub use request::{Request, TimeRange};
+pub use series::Series;
+pub use source::{FetchRequest, Fetched, MemorySource, Source, SourceError};

@@ -15,10 +15,10 @@ use super::call::Call;
 use super::error::Failure;
 use super::params::Params;
 use super::{Api, Backend, find, reply};
-use graphite_render::context::TimeRange;
-use graphite_render::expr::Expr;
+use graphite_render::TimeRange;
+use graphite_render::grammar::Expr;
 use graphite_render::source::{self, Fetched};
-use graphite_render::{error::RenderError, grammar};
+use graphite_render::{RenderError, grammar};
 use message::{
     CapabilityResponse, FetchRequest, FetchResponse, GlobMatch, GlobResponse, MetricsInfoResponse,
     MultiFetchRequest, MultiFetchResponse, MultiGlobRequest, MultiGlobResponse, MultiMetricsInfoRequest,

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use crate::http::browser::{Branch, Browse, Health, Listing, Place, Portrait, Wanted};
 use crate::http::{Backend, EventFailure, FindFailure, NameStream, Node};
 use crate::index::SharedIndex;
-use graphite_render::source::{FetchRequest, Fetched, Source, SourceError};
+use graphite_render::{FetchRequest, Fetched, Source, SourceError};
 use plumbago_model::{Cancel, Cancelled, Event, EventFilter, EventId, MetricId, TagFilter, name};
 
 /// The metrics, all with data from 1000 to 2000.

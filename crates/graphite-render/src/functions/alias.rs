@@ -1,9 +1,9 @@
 //! New names for series.
 
 use super::Invocation;
-use super::key::{Node, key};
+use super::machinery::key::{Node, key};
 use crate::error::RenderError;
-use crate::value::Value;
+use crate::eval::Value;
 use plumbago_model::pattern::Pattern;
 use plumbago_model::replacement::Replacement;
 
@@ -35,7 +35,7 @@ pub(super) fn alias_sub(mut call: Invocation<'_>) -> Result<Value, RenderError> 
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::*;
+    use crate::testing::*;
 
     fn store() -> Memory {
         Memory::new().with("srv.db01.cpu", 60, &[1.0; 4]).with("srv.web01.cpu", 60, &[2.0; 4]).with(

@@ -4,8 +4,8 @@ use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan};
 
-use crate::context::TimeRange;
 use crate::error::RenderError;
+use crate::request::TimeRange;
 
 /// What a window begins with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

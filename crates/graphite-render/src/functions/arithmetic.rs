@@ -1,11 +1,11 @@
 //! The same sum on every value: `scale`, `offset`, `pow`, `round` and their kin.
 
 use super::Invocation;
-use crate::aggregate::Aggregation;
 use crate::error::RenderError;
-use crate::number::{general, repr, round_to_place, whole};
+use crate::eval::Value;
+use crate::python::number::{general, repr, round_to_place, whole};
 use crate::series::Series;
-use crate::value::Value;
+use crate::series::aggregate::Aggregation;
 
 pub(super) fn scale(call: Invocation<'_>) -> Result<Value, RenderError> {
     with_number(call, general, |value, factor| value * factor)
@@ -143,7 +143,7 @@ pub(super) fn each(
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::*;
+    use crate::testing::*;
 
     #[test]
     fn values_names_and_tags() {

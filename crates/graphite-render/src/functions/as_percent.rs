@@ -6,12 +6,12 @@ use super::Invocation;
 use super::combine::path_expressions;
 use super::divide::{paired, quotient, zip_longest};
 use super::group::by_key;
-use super::key::{Node, key};
-use crate::aggregate::Aggregation;
+use super::machinery::key::{Node, key};
 use crate::error::RenderError;
-use crate::normalize::Normalized;
+use crate::eval::Value;
 use crate::series::Series;
-use crate::value::Value;
+use crate::series::aggregate::Aggregation;
+use crate::series::normalize::Normalized;
 
 /// What the series are compared with.
 enum Total {
@@ -154,7 +154,7 @@ fn normalized(series: &[&Series]) -> Result<Normalized, RenderError> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::*;
+    use crate::testing::*;
 
     fn store() -> Memory {
         Memory::new()

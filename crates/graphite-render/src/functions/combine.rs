@@ -6,13 +6,13 @@ use ahash::AHashSet;
 
 use super::Invocation;
 use super::line::constant;
-use crate::aggregate::Aggregation;
-use crate::context::Context;
 use crate::error::RenderError;
-use crate::normalize::Normalized;
+use crate::eval::Context;
+use crate::eval::Value;
 use crate::series::Series;
-use crate::tags::Tags;
-use crate::value::Value;
+use crate::series::Tags;
+use crate::series::aggregate::Aggregation;
+use crate::series::normalize::Normalized;
 
 /// `sumSeries`, `averageSeries` and so on: all series of all arguments.
 pub(super) fn rows(mut call: Invocation<'_>, function: &str) -> Result<Value, RenderError> {
@@ -105,7 +105,7 @@ pub(super) fn path_expressions<'s>(series: impl Iterator<Item = &'s Series>) -> 
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::*;
+    use crate::testing::*;
 
     fn store() -> Memory {
         Memory::new()

@@ -1,10 +1,10 @@
 //! How a series is made coarser later: its consolidation function and its xFilesFactor.
 
 use super::Invocation;
-use crate::consolidate::Consolidation;
 use crate::error::RenderError;
-use crate::number::repr;
-use crate::value::Value;
+use crate::eval::Value;
+use crate::python::number::repr;
+use crate::series::consolidate::Consolidation;
 
 pub(super) fn consolidate_by(call: Invocation<'_>) -> Result<Value, RenderError> {
     let function = call.text(1).to_owned();
@@ -39,7 +39,7 @@ pub(super) fn set_x_files_factor(mut call: Invocation<'_>) -> Result<Value, Rend
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::*;
+    use crate::testing::*;
 
     #[test]
     fn only_the_name_tags_and_settings_change() {

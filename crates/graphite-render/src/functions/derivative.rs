@@ -2,10 +2,10 @@
 
 use super::Invocation;
 use crate::error::RenderError;
-use crate::interval::parse_offset_secs;
-use crate::number::round_to;
+use crate::eval::Value;
+use crate::python::number::round_to;
 use crate::series::Series;
-use crate::value::Value;
+use crate::time::parse_offset_secs;
 
 pub(super) fn derivative(call: Invocation<'_>) -> Result<Value, RenderError> {
     each(call, |values, _| {
@@ -144,7 +144,7 @@ impl Limits {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::*;
+    use crate::testing::*;
 
     #[test]
     fn sums_begin_anew_and_changes_are_seen() {

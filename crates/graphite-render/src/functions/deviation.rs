@@ -3,8 +3,8 @@
 use super::Invocation;
 use super::rank::first;
 use crate::error::RenderError;
+use crate::eval::Value;
 use crate::series::Series;
-use crate::value::Value;
 
 /// The series that stray most, the wildest first; those without values are left out.
 pub(super) fn most_deviant(mut call: Invocation<'_>) -> Result<Value, RenderError> {
@@ -63,7 +63,7 @@ fn square(value: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::*;
+    use crate::testing::*;
 
     #[test]
     fn windows_start_short_and_need_enough_values() {

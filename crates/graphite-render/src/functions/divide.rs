@@ -2,9 +2,9 @@
 
 use super::Invocation;
 use crate::error::RenderError;
-use crate::normalize::Normalized;
+use crate::eval::Value;
 use crate::series::Series;
-use crate::value::Value;
+use crate::series::normalize::Normalized;
 
 pub(super) fn divide_series(mut call: Invocation<'_>) -> Result<Value, RenderError> {
     let divisors = call.series(1);
@@ -61,7 +61,7 @@ pub(super) fn zip_longest(left: &[f64], right: &[f64], combine: impl Fn(f64, f64
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::*;
+    use crate::testing::*;
 
     fn store() -> Memory {
         Memory::new()

@@ -1,10 +1,10 @@
 //! `events`: how many events happened in each second.
 
 use super::Invocation;
-use crate::consolidate::Consolidation;
 use crate::error::RenderError;
+use crate::eval::Value;
 use crate::series::Series;
-use crate::value::Value;
+use crate::series::consolidate::Consolidation;
 use plumbago_model::{EventFilter, TagFilter};
 
 /// The only tag that is none: all events.
@@ -34,7 +34,7 @@ pub(super) fn events(call: Invocation<'_>) -> Result<Value, RenderError> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::*;
+    use crate::testing::*;
 
     fn store() -> Memory {
         let store = Memory::new().over(100, 106);

@@ -2,11 +2,11 @@
 
 use super::Invocation;
 use super::moving::preview_secs;
-use crate::aggregate::Aggregation;
 use crate::error::RenderError;
-use crate::expr::Literal;
-use crate::number::round_to;
-use crate::value::Value;
+use crate::eval::Value;
+use crate::grammar::Literal;
+use crate::python::number::round_to;
+use crate::series::aggregate::Aggregation;
 
 /// The mean of a window before the first value is where it begins, and its first point.
 pub(super) fn exponential_moving_average(mut call: Invocation<'_>) -> Result<Value, RenderError> {
@@ -49,7 +49,7 @@ fn faded(values: &[f64], points: usize, weight: f64) -> Vec<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::*;
+    use crate::testing::*;
 
     #[test]
     fn old_values_fade() {

@@ -1,9 +1,9 @@
 //! Some of the series: by name, or by an aggregate against a threshold.
 
 use super::Invocation;
-use crate::aggregate::Aggregation;
 use crate::error::RenderError;
-use crate::value::Value;
+use crate::eval::Value;
+use crate::series::aggregate::Aggregation;
 use plumbago_model::pattern::Pattern;
 
 /// `grep` keeps what matches, `exclude` the rest.
@@ -56,7 +56,7 @@ fn filtered(
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::*;
+    use crate::testing::*;
 
     #[test]
     fn by_name_and_by_aggregate() {

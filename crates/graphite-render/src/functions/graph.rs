@@ -1,11 +1,11 @@
 //! How series are to be drawn. Values change only where they are stacked.
 
 use super::Invocation;
-use crate::drawing::Drawing;
 use crate::error::RenderError;
-use crate::number::general;
+use crate::eval::Value;
+use crate::python::number::general;
+use crate::series::Drawing;
 use crate::series::Series;
-use crate::value::Value;
 
 pub(super) fn alpha(call: Invocation<'_>) -> Result<Value, RenderError> {
     let alpha = call.float(1);
@@ -118,8 +118,8 @@ fn add_to(totals: &mut Vec<f64>, series: &mut Series) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::*;
-    use crate::drawing::Drawing;
+    use crate::series::Drawing;
+    use crate::testing::*;
 
     fn store() -> Memory {
         Memory::new().with("a", 60, &[1.0, 2.0, N, 4.0]).with("b", 60, &[10.0; 4]).over(0, 240)

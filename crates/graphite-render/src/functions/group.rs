@@ -6,15 +6,15 @@ use ahash::AHashMap;
 
 use super::Invocation;
 use super::combine::aggregated;
-use super::key::{Node, key};
+use super::machinery::key::{Node, key};
 use super::registry;
-use crate::context::Context;
 use crate::error::RenderError;
-use crate::exec::call_with_lists;
-use crate::expr::Literal;
+use crate::eval::Context;
+use crate::eval::Value;
+use crate::eval::call_with_lists;
+use crate::grammar::Literal;
 use crate::series::Series;
-use crate::tags::Tags;
-use crate::value::Value;
+use crate::series::Tags;
 
 pub(super) fn group_by_node(mut call: Invocation<'_>) -> Result<Value, RenderError> {
     let nodes: Vec<Node> = call.literals(1).into_iter().map(Node::of).collect();
@@ -123,7 +123,7 @@ fn combined(context: &Context<'_>, group: Vec<Series>, callback: &str) -> Result
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::*;
+    use crate::testing::*;
 
     fn store() -> Memory {
         Memory::new()

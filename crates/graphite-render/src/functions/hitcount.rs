@@ -3,12 +3,12 @@
 use super::Invocation;
 use super::align::{Unit, aligned};
 use super::summarize::positive_interval;
-use crate::context::{Request, TimeRange};
 use crate::error::RenderError;
-use crate::expr::{Call, Expr, Literal};
-use crate::interval::parse_offset_secs;
+use crate::eval::Value;
+use crate::grammar::{Call, Expr, Literal};
+use crate::request::{Request, TimeRange};
 use crate::series::Series;
-use crate::value::Value;
+use crate::time::parse_offset_secs;
 
 /// Intervals are counted back from the end of the series, or on from the start of a minute, hour or day.
 pub(super) fn hitcount(mut call: Invocation<'_>) -> Result<Value, RenderError> {
@@ -78,8 +78,8 @@ fn hits(series: &Series, start: i64, interval: i64, buckets: usize) -> Vec<f64> 
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::*;
-    use crate::context::Request;
+    use crate::request::Request;
+    use crate::testing::*;
 
     fn store() -> Memory {
         // Stamps 60, 120, ... 600.

@@ -3,14 +3,14 @@
 use ahash::AHashMap;
 
 use super::Invocation;
-use super::key::slice;
-use crate::consolidate::Consolidation;
-use crate::context::{Request, TimeRange};
+use super::machinery::key::slice;
 use crate::error::RenderError;
-use crate::expr::{Call, Expr};
-use crate::interval::parse_offset_secs;
+use crate::eval::Value;
+use crate::grammar::{Call, Expr};
+use crate::request::{Request, TimeRange};
 use crate::series::Series;
-use crate::value::Value;
+use crate::series::consolidate::Consolidation;
+use crate::time::parse_offset_secs;
 
 /// How much of each new value goes into level and season, and into the slope.
 const LEVEL: f64 = 0.1;
@@ -182,7 +182,7 @@ fn analysed(values: &[f64], season: i64) -> Result<(Vec<f64>, Vec<f64>), RenderE
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::*;
+    use crate::testing::*;
 
     fn store() -> Memory {
         let minutes: Vec<f64> = (0..40).map(|m| if m == 33 { 90.0 } else { f64::from(m % 5) }).collect();

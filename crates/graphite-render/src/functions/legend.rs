@@ -1,12 +1,12 @@
 //! Names that tell values, for the legend of a picture.
 
 use super::Invocation;
-use crate::aggregate::Aggregation;
 use crate::error::RenderError;
-use crate::expr::Literal;
-use crate::number::repr;
+use crate::eval::Value;
+use crate::grammar::Literal;
+use crate::python::number::repr;
 use crate::series::Series;
-use crate::value::Value;
+use crate::series::aggregate::Aggregation;
 
 /// Appends aggregates to the names. A last argument of `si` or `binary` sets them in columns, with unit prefixes.
 pub(super) fn legend_value(mut call: Invocation<'_>) -> Result<Value, RenderError> {
@@ -155,8 +155,8 @@ impl System {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::*;
     use super::System;
+    use crate::testing::*;
 
     fn store() -> Memory {
         Memory::new()

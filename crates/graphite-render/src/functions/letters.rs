@@ -1,10 +1,10 @@
 //! Names in other letters.
 
 use super::Invocation;
-use super::key::index;
+use super::machinery::key::index;
 use crate::error::RenderError;
-use crate::expr::Literal;
-use crate::value::Value;
+use crate::eval::Value;
+use crate::grammar::Literal;
 
 /// `lower` and `upper`: the whole names, or only the letters at some positions. Negative ones count from the end; one
 /// that a name does not have changes nothing.
@@ -38,7 +38,7 @@ fn whole(literal: &Literal) -> Option<i64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::*;
+    use crate::testing::*;
 
     #[test]
     fn all_letters_or_some() {

@@ -1,14 +1,15 @@
 //! Straight lines that come from no store.
 
 use super::Invocation;
-use crate::aggregate::Aggregation;
-use crate::context::{Context, TimeRange};
 use crate::error::RenderError;
-use crate::expr::Literal;
-use crate::number::{general, repr};
+use crate::eval::Context;
+use crate::eval::Value;
+use crate::grammar::Literal;
+use crate::python::number::{general, repr};
+use crate::request::TimeRange;
 use crate::series::Series;
+use crate::series::aggregate::Aggregation;
 use crate::time::parse_time;
-use crate::value::Value;
 
 pub(super) fn constant_line(call: Invocation<'_>) -> Result<Value, RenderError> {
     let value = call.float_or(0, f64::NAN);
@@ -84,7 +85,7 @@ pub(super) fn aggregate_line(mut call: Invocation<'_>) -> Result<Value, RenderEr
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::*;
+    use crate::testing::*;
 
     #[test]
     fn aggregates_as_lines() {

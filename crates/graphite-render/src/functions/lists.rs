@@ -3,10 +3,10 @@
 use super::Invocation;
 use super::combine::aggregated;
 use super::divide::{paired, quotient};
-use crate::aggregate::Aggregation;
 use crate::error::RenderError;
+use crate::eval::Value;
 use crate::series::Series;
-use crate::value::Value;
+use crate::series::aggregate::Aggregation;
 
 /// `sumSeriesLists`, `diffSeriesLists` and `multiplySeriesLists`.
 pub(super) fn pairs(mut call: Invocation<'_>, function: &str) -> Result<Value, RenderError> {
@@ -68,7 +68,7 @@ fn same_length(
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::*;
+    use crate::testing::*;
 
     fn store() -> Memory {
         Memory::new()

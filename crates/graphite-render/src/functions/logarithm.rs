@@ -3,8 +3,8 @@
 use super::Invocation;
 use super::arithmetic::each;
 use crate::error::RenderError;
-use crate::expr::Literal;
-use crate::value::Value;
+use crate::eval::Value;
+use crate::grammar::Literal;
 
 pub(super) fn exp(call: Invocation<'_>) -> Result<Value, RenderError> {
     each(call, "e", |value| finite(value.exp()))
@@ -39,7 +39,7 @@ fn finite(value: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::*;
+    use crate::testing::*;
 
     #[test]
     fn names_tags_and_nulls() {

@@ -4,13 +4,13 @@ use ahash::AHashMap;
 
 use super::Invocation;
 use super::group::by_key;
-use super::key::{Node, key, slice};
-use crate::context::Context;
+use super::machinery::key::{Node, key, slice};
 use crate::error::RenderError;
-use crate::exec::call_with_lists;
-use crate::expr::Literal;
+use crate::eval::Context;
+use crate::eval::Value;
+use crate::eval::call_with_lists;
+use crate::grammar::Literal;
 use crate::series::Series;
-use crate::value::Value;
 
 pub(super) fn map_series(mut call: Invocation<'_>) -> Result<Value, RenderError> {
     let nodes: Vec<Node> = call.literals(1).into_iter().map(Node::of).collect();
@@ -78,7 +78,7 @@ fn reduce(
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::*;
+    use crate::testing::*;
 
     fn store() -> Memory {
         Memory::new()

@@ -1,8 +1,9 @@
 //! The render functions: one family per file, one table of all of them.
 //!
 //! A function gets series that are already fetched and never sees a store. The few that need their first argument over
-//! another window evaluate its expression again through the [`Context`](super::context::Context), and tell the plan about
+//! another window evaluate its expression again through the [`Context`](crate::eval::Context), and tell the plan about
 //! it through [`Row::reach`]. To add a function: write it in its family's file and add a row to [`registry`].
+//! What the families share, from the reading of arguments to sliding windows, is in [`machinery`].
 
 mod alias;
 mod align;
@@ -20,13 +21,12 @@ mod graph;
 mod group;
 mod hitcount;
 mod holt_winters;
-mod invocation;
-mod key;
 mod legend;
 mod letters;
 mod line;
 mod lists;
 mod logarithm;
+mod machinery;
 mod map_reduce;
 mod moving;
 mod nulls;
@@ -37,18 +37,14 @@ mod query;
 mod rank;
 pub mod registry;
 mod regression;
-mod row;
 mod rows;
 mod shift;
-mod sliding;
 mod sort;
 mod substr;
 mod summarize;
 mod synthetic;
-#[cfg(test)]
-pub(crate) mod testing;
 mod time_slice;
 mod wildcards;
 
-pub(super) use invocation::Invocation;
-pub use row::{Default, Kind, Param, Row};
+pub(crate) use machinery::Invocation;
+pub use machinery::{Default, Kind, Param, Row};

@@ -1,13 +1,13 @@
 //! Aggregates over a window that moves along: `movingAverage` and its kin.
 
 use super::Invocation;
-use super::sliding::slide;
-use crate::aggregate::Aggregation;
-use crate::context::{Request, TimeRange};
+use super::machinery::sliding::slide;
 use crate::error::RenderError;
-use crate::expr::{Call, Literal};
-use crate::interval::parse_offset_secs;
-use crate::value::Value;
+use crate::eval::Value;
+use crate::grammar::{Call, Literal};
+use crate::request::{Request, TimeRange};
+use crate::series::aggregate::Aggregation;
+use crate::time::parse_offset_secs;
 
 /// Where the plan finds the first argument, if the window is a length of time. The step decides the others.
 pub(super) fn reach(call: &Call, range: TimeRange, _: &Request) -> Vec<TimeRange> {
@@ -72,8 +72,8 @@ fn capitalized(word: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::*;
     use super::capitalized;
+    use crate::testing::*;
 
     fn store() -> Memory {
         let minutes: Vec<f64> = (1..=20).map(|m| if m == 13 { N } else { f64::from(m) }).collect();

@@ -3,10 +3,10 @@
 use super::Invocation;
 use super::arithmetic::each;
 use crate::error::RenderError;
-use crate::expr::Literal;
-use crate::number::general;
+use crate::eval::Value;
+use crate::grammar::Literal;
+use crate::python::number::general;
 use crate::series::Series;
-use crate::value::Value;
 
 /// Gaps of up to `limit` values take the value before them; longer ones stay as they are.
 pub(super) fn keep_last_value(mut call: Invocation<'_>) -> Result<Value, RenderError> {
@@ -123,7 +123,7 @@ pub(super) fn remove_empty_series(mut call: Invocation<'_>) -> Result<Value, Ren
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::*;
+    use crate::testing::*;
 
     fn store() -> Memory {
         Memory::new()

@@ -1,11 +1,11 @@
 //! Percentiles: of a series as a line, and what lies above, below or between them.
 
 use super::Invocation;
-use crate::aggregate::Aggregation;
 use crate::error::RenderError;
-use crate::number::{general, repr};
+use crate::eval::Value;
+use crate::python::number::{general, repr};
 use crate::series::Series;
-use crate::value::Value;
+use crate::series::aggregate::Aggregation;
 
 /// The percentile of each series as a line over its window; series without values are left out.
 pub(super) fn n_percentile(mut call: Invocation<'_>) -> Result<Value, RenderError> {
@@ -157,8 +157,8 @@ pub(super) fn percentile(values: &[f64], n: f64) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::*;
     use super::percentile;
+    use crate::testing::*;
 
     #[test]
     fn ranks_go_up_and_nulls_do_not_count() {

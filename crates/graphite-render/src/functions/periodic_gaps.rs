@@ -2,10 +2,10 @@
 
 use super::Invocation;
 use super::summarize::buckets;
-use crate::aggregate::Aggregation;
 use crate::error::RenderError;
+use crate::eval::Value;
 use crate::series::Series;
-use crate::value::Value;
+use crate::series::aggregate::Aggregation;
 
 pub(super) fn compress_periodic_gaps(mut call: Invocation<'_>) -> Result<Value, RenderError> {
     let mut series = call.series(0);
@@ -44,8 +44,8 @@ fn compress(series: &mut Series, first: usize, period: usize) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::*;
     use super::period;
+    use crate::testing::*;
 
     #[test]
     fn the_step_becomes_the_period() {

@@ -1,9 +1,9 @@
 //! What a slice of a pie is worth: the functions of `pieMode`, which have a list of their own.
 
 use super::{Invocation, Kind, Param, Row};
-use crate::aggregate::Aggregation;
 use crate::error::RenderError;
-use crate::value::Value;
+use crate::eval::Value;
+use crate::series::aggregate::Aggregation;
 
 const SERIES: &[Param] = &[Param::required("series", Kind::Series)];
 

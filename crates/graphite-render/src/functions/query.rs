@@ -1,12 +1,12 @@
 //! Functions that make new targets of the names they are given.
 
 use super::Invocation;
-use super::key::slice;
-use crate::aggregate::Aggregation;
+use super::machinery::key::slice;
 use crate::error::RenderError;
-use crate::percent::percent;
+use crate::eval::Value;
+use crate::python::percent::percent;
 use crate::series::Series;
-use crate::value::Value;
+use crate::series::aggregate::Aggregation;
 use plumbago_model::pattern::Pattern;
 use plumbago_model::replacement::Replacement;
 
@@ -89,8 +89,8 @@ fn first_nodes(name: &str, stop: i64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::*;
-    use crate::context::Request;
+    use crate::request::Request;
+    use crate::testing::*;
 
     fn store() -> Memory {
         Memory::new()

@@ -1,12 +1,12 @@
 //! The first few series by some aggregate: `highest`, `lowest` and their short forms; and `limit`.
 
 use super::Invocation;
-use super::key::slice;
+use super::machinery::key::slice;
 use super::sort::sort_by_aggregate;
-use crate::aggregate::Aggregation;
 use crate::error::RenderError;
+use crate::eval::Value;
 use crate::series::Series;
-use crate::value::Value;
+use crate::series::aggregate::Aggregation;
 
 pub(super) fn highest(call: Invocation<'_>) -> Result<Value, RenderError> {
     let aggregation = Aggregation::named(call.text(2))?;
@@ -39,7 +39,7 @@ pub(super) fn first(mut series: Vec<Series>, n: i64) -> Vec<Series> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::*;
+    use crate::testing::*;
 
     #[test]
     fn the_best_come_first_and_ties_keep_their_order() {

@@ -1,14 +1,14 @@
 //! The table of all functions, sorted by name: it feeds the plan, the argument check and the function list.
 
-use super::row::Default::{Bool, Float, Int, Nothing, Text};
+use super::machinery::row::Default::{Bool, Float, Int, Nothing, Text};
 use super::{
     Kind, Param, Row, alias, arithmetic, as_percent, combine, consolidate_by, derivative, deviation, divide,
     events, exponential, filter, graph, group, hitcount, holt_winters, legend, letters, line, lists,
     logarithm, map_reduce, moving, nulls, percentile, periodic_gaps, query, rank, regression, rows, shift,
     sort, substr, summarize, synthetic, time_slice, wildcards,
 };
-use crate::aggregate::Aggregation;
 use crate::error::RenderError;
+use crate::series::aggregate::Aggregation;
 
 /// All functions.
 pub fn registry() -> &'static [Row] {
@@ -277,8 +277,8 @@ static ROWS: &[Row] = &[
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{Memory, N};
     use super::*;
+    use crate::testing::{Memory, N};
 
     #[test]
     fn the_table_is_sorted_and_each_row_is_whole() {

@@ -2,13 +2,13 @@
 
 use super::Invocation;
 use super::time_slice::moment;
-use crate::consolidate::Consolidation;
-use crate::context::{Request, TimeRange};
 use crate::error::RenderError;
-use crate::expr::Call;
+use crate::eval::Value;
+use crate::grammar::Call;
+use crate::request::{Request, TimeRange};
 use crate::series::Series;
+use crate::series::consolidate::Consolidation;
 use crate::time::parse_time;
-use crate::value::Value;
 
 /// The line fits the data of a window of its own if one is given. Series of which there is no line are left out.
 pub(super) fn linear_regression(mut call: Invocation<'_>) -> Result<Value, RenderError> {
@@ -80,7 +80,7 @@ impl Line {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::*;
+    use crate::testing::*;
 
     fn store() -> Memory {
         let minutes: Vec<f64> = (1..=20).map(|m| if m == 13 { N } else { f64::from(m) }).collect();

@@ -7,13 +7,13 @@ use ahash::AHashMap;
 use super::Invocation;
 use super::combine::aggregated;
 use super::divide::{quotient, zip_longest};
-use super::key::{Node, key};
+use super::machinery::key::{Node, key};
 use crate::error::RenderError;
-use crate::expr::Literal;
-use crate::normalize::Normalized;
-use crate::number::general;
+use crate::eval::Value;
+use crate::grammar::Literal;
+use crate::python::number::general;
 use crate::series::Series;
-use crate::value::Value;
+use crate::series::normalize::Normalized;
 
 /// The first series to the power of the second, that to the power of the third, and so on.
 pub(super) fn pow_series(mut call: Invocation<'_>) -> Result<Value, RenderError> {
@@ -140,8 +140,8 @@ fn sorted_paths(series: &[Series]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::*;
     use super::{percentile, power};
+    use crate::testing::*;
 
     fn store() -> Memory {
         Memory::new()

@@ -1,12 +1,13 @@
 //! Series of another time, shown at this one.
 
 use super::Invocation;
-use super::key::slice;
-use crate::context::{Context, Request, TimeRange};
+use super::machinery::key::slice;
 use crate::error::RenderError;
-use crate::expr::{Call, Expr, Literal};
-use crate::interval::parse_offset_secs;
-use crate::value::Value;
+use crate::eval::Context;
+use crate::eval::Value;
+use crate::grammar::{Call, Expr, Literal};
+use crate::request::{Request, TimeRange};
+use crate::time::parse_offset_secs;
 
 /// Where the plan finds the first argument, if the shift is written out and daylight saving time is left alone.
 pub(super) fn reach(call: &Call, range: TimeRange, _: &Request) -> Vec<TimeRange> {
@@ -139,8 +140,8 @@ pub(super) fn delay(mut call: Invocation<'_>) -> Result<Value, RenderError> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::*;
-    use crate::context::Request;
+    use crate::request::Request;
+    use crate::testing::*;
 
     fn store() -> Memory {
         // Value = minute of the stamp.

@@ -1,10 +1,10 @@
 //! Series in another order.
 
 use super::Invocation;
-use crate::aggregate::Aggregation;
 use crate::error::RenderError;
+use crate::eval::Value;
 use crate::series::Series;
-use crate::value::Value;
+use crate::series::aggregate::Aggregation;
 
 pub(super) fn sort_by_name(mut call: Invocation<'_>) -> Result<Value, RenderError> {
     let (natural, reverse) = (call.flag(1), call.flag(2));
@@ -92,8 +92,8 @@ impl Ord for Order {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::*;
     use super::natural_key;
+    use crate::testing::*;
 
     #[test]
     fn natural_keys_pad_numbers() {

@@ -1,9 +1,9 @@
 //! Names cut down to some of their nodes: `substr` and `aliasByMetric`.
 
 use super::Invocation;
-use super::key::slice;
+use super::machinery::key::slice;
 use crate::error::RenderError;
-use crate::value::Value;
+use crate::eval::Value;
 
 pub(super) fn substr(mut call: Invocation<'_>) -> Result<Value, RenderError> {
     let (start, stop) = (call.int(1).unwrap_or(0), call.int(2).unwrap_or(0));
@@ -30,8 +30,8 @@ fn cut(name: &str, start: i64, stop: i64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::*;
     use super::cut;
+    use crate::testing::*;
 
     #[test]
     fn nodes_inside_the_innermost_call() {

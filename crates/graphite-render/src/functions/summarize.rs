@@ -2,13 +2,13 @@
 
 use super::Invocation;
 use super::align::{Unit, aligned};
-use crate::aggregate::Aggregation;
-use crate::context::{Request, TimeRange};
 use crate::error::RenderError;
-use crate::expr::Call;
-use crate::interval::parse_offset_secs;
+use crate::eval::Value;
+use crate::grammar::Call;
+use crate::request::{Request, TimeRange};
 use crate::series::Series;
-use crate::value::Value;
+use crate::series::aggregate::Aggregation;
+use crate::time::parse_offset_secs;
 
 pub(super) fn summarize(mut call: Invocation<'_>) -> Result<Value, RenderError> {
     let (interval_text, function) = (call.text(1).to_owned(), call.text(2).to_owned());
@@ -116,7 +116,7 @@ pub(super) fn buckets(
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::*;
+    use crate::testing::*;
 
     fn store() -> Memory {
         // Stamps 60, 120, ... 600.

@@ -4,8 +4,8 @@ use std::hash::{BuildHasher, RandomState};
 
 use super::Invocation;
 use crate::error::RenderError;
+use crate::eval::Value;
 use crate::series::Series;
-use crate::value::Value;
 
 /// Longest step in seconds: ten thousand years.
 const MAX_STEP: i64 = 10_000 * 365 * 86_400;
@@ -64,7 +64,7 @@ fn stepped(
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::*;
+    use crate::testing::*;
 
     #[test]
     fn from_the_start_of_the_window_to_before_its_end() {

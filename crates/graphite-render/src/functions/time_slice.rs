@@ -2,8 +2,8 @@
 
 use super::Invocation;
 use crate::error::RenderError;
+use crate::eval::Value;
 use crate::time::parse_time;
-use crate::value::Value;
 
 /// The first value counts as that of the window's start, which is before its stamp: that is how Graphite cuts.
 pub(super) fn time_slice(mut call: Invocation<'_>) -> Result<Value, RenderError> {
@@ -33,7 +33,7 @@ pub(super) fn moment(call: &Invocation<'_>, param: usize) -> Result<i64, RenderE
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::*;
+    use crate::testing::*;
 
     #[test]
     fn values_outside_are_null() {

@@ -4,8 +4,8 @@ use super::Invocation;
 use super::combine::aggregated;
 use super::group::by_key;
 use crate::error::RenderError;
-use crate::expr::Literal;
-use crate::value::Value;
+use crate::eval::Value;
+use crate::grammar::Literal;
 
 pub(super) fn aggregate_with_wildcards(call: Invocation<'_>) -> Result<Value, RenderError> {
     let function = call.text(1).to_owned();
@@ -43,7 +43,7 @@ fn position(literal: &Literal) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::*;
+    use crate::testing::*;
 
     #[test]
     fn nodes_that_are_left_out_decide_what_is_combined() {

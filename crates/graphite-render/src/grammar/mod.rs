@@ -3,12 +3,14 @@
 //! Recursive descent without backtracking, so the time is linear in the text. Whatever graphite-web reads in full is
 //! read alike; where it would silently ignore the rest of a text it cannot read, we answer with an error that says where.
 
+mod expr;
 mod path;
 mod scan;
+pub(crate) mod template;
 #[cfg(test)]
 mod tests;
 
-use super::expr::{Call, Expr, Literal, Tagged, Template};
+pub use expr::{Call, Expr, Literal, Tagged, Template};
 use scan::Scanner;
 
 /// Longest target in bytes.

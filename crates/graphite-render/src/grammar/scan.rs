@@ -1,7 +1,7 @@
 //! The words of the target language: names, literals, blanks.
 
 use super::GrammarError;
-use crate::expr::Literal;
+use crate::grammar::Literal;
 
 /// A text and a place in it.
 pub(super) struct Scanner<'a> {

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use super::Line;
-use crate::number::push_repr;
+use crate::python::number::push_repr;
 
 /// Appends the rows of all lines, with local times in `tz`. A point without a value has an empty field.
 pub fn write(out: &mut Vec<u8>, lines: &[Line<'_>], tz: &TimeZone) {

@@ -11,7 +11,7 @@ pub mod thin;
 
 use std::borrow::Cow;
 
-use super::series::Series;
+use crate::series::Series;
 
 /// A series as an output format sees it.
 #[derive(Clone, Debug)]

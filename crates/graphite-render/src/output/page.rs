@@ -146,7 +146,7 @@ pub(super) fn push_number(out: &mut Vec<u8>, value: f64, infinity: &[u8]) {
     } else if value.is_nan() {
         out.extend_from_slice(b"null");
     } else {
-        super::super::number::push_repr(out, value);
+        crate::python::number::push_repr(out, value);
     }
 }
 
@@ -251,7 +251,7 @@ mod tests {
         fn whole_numbers_take_the_short_way_to_the_same_text(
             number in prop_oneof![-10_000_i64..10_000, -(1_i64 << 54)..1 << 54],
         ) {
-            prop_assert_eq!(value_text(number as f64), crate::number::repr(number as f64));
+            prop_assert_eq!(value_text(number as f64), crate::python::number::repr(number as f64));
         }
     }
 }

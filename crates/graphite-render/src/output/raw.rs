@@ -3,7 +3,7 @@
 use std::io::Write as _;
 
 use super::Line;
-use crate::number::push_repr;
+use crate::python::number::push_repr;
 
 /// Appends one text line per series.
 pub fn write(out: &mut Vec<u8>, lines: &[Line<'_>]) {

@@ -10,9 +10,9 @@ use super::legend::{Entry, Legend};
 use super::options::{AreaMode, Options};
 use super::ticks::Scale;
 use super::time_axis::{self, Mark};
-use crate::context::TimeRange;
-use crate::drawing::Drawing;
 use crate::error::RenderError;
+use crate::request::TimeRange;
+use crate::series::Drawing;
 use crate::series::Series;
 
 /// A series ready to be drawn.

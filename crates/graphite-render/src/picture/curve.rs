@@ -3,7 +3,7 @@
 use super::canvas::{Area, At};
 use super::options::LineMode;
 use super::ticks::Scale;
-use crate::context::TimeRange;
+use crate::request::TimeRange;
 
 /// A series at the resolution of the picture.
 #[derive(Clone, Debug)]

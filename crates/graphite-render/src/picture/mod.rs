@@ -19,9 +19,9 @@ mod units;
 
 use jiff::tz::TimeZone;
 
-use super::context::TimeRange;
-use super::error::RenderError;
-use super::series::Series;
+use crate::error::RenderError;
+use crate::request::TimeRange;
+use crate::series::Series;
 use canvas::Canvas;
 pub use options::{GraphType, Options};
 

@@ -4,7 +4,7 @@ use jiff::tz::TimeZone;
 use jiff::{Timestamp, Unit, Zoned, ZonedRound};
 
 use super::font;
-use crate::context::TimeRange;
+use crate::request::TimeRange;
 
 /// A label at a time.
 #[derive(Clone, Debug, PartialEq)]

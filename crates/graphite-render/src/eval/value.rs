@@ -1,13 +1,13 @@
 //! What an expression evaluates to.
 
-use super::error::RenderError;
-use super::expr::Literal;
-use super::number::repr;
-use super::series::Series;
+use crate::error::RenderError;
+use crate::grammar::Literal;
+use crate::python::number::repr;
+use crate::series::Series;
 
 /// A list of series, or a plain value.
 #[derive(Clone, Debug)]
-pub enum Value {
+pub(crate) enum Value {
     /// What fetches and nearly all functions give.
     Series(Vec<Series>),
     /// Lists of series: what stands between `mapSeries` and `reduceSeries`.
@@ -18,7 +18,7 @@ pub enum Value {
 
 impl Value {
     /// The series, or an error for anything else.
-    pub fn into_series(self) -> Result<Vec<Series>, RenderError> {
+    pub(crate) fn into_series(self) -> Result<Vec<Series>, RenderError> {
         match self {
             Value::Series(series) => Ok(series),
             Value::Lists(lists) => Ok(lists.into_iter().flatten().collect()),
@@ -29,7 +29,7 @@ impl Value {
     }
 
     /// As error messages show it.
-    pub fn describe(&self) -> String {
+    pub(crate) fn describe(&self) -> String {
         match self {
             Value::Series(series) => format!("a list of {} series", series.len()),
             Value::Lists(lists) => format!("{} lists of series", lists.len()),

@@ -1,11 +1,18 @@
 //! Where the render engine gets its series: the one door between evaluation and everything below it.
+//!
+//! Implement [`Source`] for a store of your own, or fill a [`MemorySource`].
+
+mod memory;
+mod tag_query;
+
+pub use memory::MemorySource;
+pub use tag_query::{TagQuery, TagQueryError, anchored};
 
 use std::sync::Arc;
 
-use super::context::TimeRange;
-use super::error::RenderError;
-use super::expr::Tagged;
-use super::tag_query::TagQuery;
+use crate::error::RenderError;
+use crate::grammar::Tagged;
+use crate::request::TimeRange;
 use plumbago_model::{Cancel, EventFilter};
 
 /// One path expression to fetch over one window.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::error::RenderError;
+use crate::error::RenderError;
 
 /// An aggregation function. Nulls are left out, except where a variant says otherwise; nothing but nulls gives null.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -220,12 +220,12 @@ fn medians(columns: &[Arc<[f64]>], rows: usize) -> Vec<f64> {
 }
 
 /// Of known values; NaN for none.
-pub(super) fn median(values: &mut [f64]) -> f64 {
+pub(crate) fn median(values: &mut [f64]) -> f64 {
     values.sort_unstable_by(f64::total_cmp);
     median_of_sorted(values)
 }
 
-pub(super) fn median_of_sorted(sorted: &[f64]) -> f64 {
+pub(crate) fn median_of_sorted(sorted: &[f64]) -> f64 {
     let middle = sorted.len() / 2;
     match sorted.get(middle) {
         None => f64::NAN,

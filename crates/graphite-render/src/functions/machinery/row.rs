@@ -1,10 +1,10 @@
 //! A row of the function table.
 
 use super::Invocation;
-use crate::context::{Request, TimeRange};
 use crate::error::RenderError;
-use crate::expr::{Call, Literal};
-use crate::value::Value;
+use crate::eval::Value;
+use crate::grammar::{Call, Literal};
+use crate::request::{Request, TimeRange};
 
 /// A function: what is told about it, how its arguments are read, and what it does.
 pub struct Row {
@@ -146,12 +146,12 @@ impl Default {
 
 impl Param {
     /// Must be given.
-    pub(super) const fn required(name: &'static str, kind: Kind) -> Self {
+    pub(crate) const fn required(name: &'static str, kind: Kind) -> Self {
         Self { required: true, ..Self::optional(name, kind) }
     }
 
     /// May be given.
-    pub(super) const fn optional(name: &'static str, kind: Kind) -> Self {
+    pub(crate) const fn optional(name: &'static str, kind: Kind) -> Self {
         Self {
             name,
             kind,
@@ -165,34 +165,34 @@ impl Param {
     }
 
     /// May be given, and is this otherwise.
-    pub(super) const fn default(name: &'static str, kind: Kind, default: Default) -> Self {
+    pub(crate) const fn default(name: &'static str, kind: Kind, default: Default) -> Self {
         Self { default, ..Self::optional(name, kind) }
     }
 
     /// As often as one likes.
-    pub(super) const fn repeated(self) -> Self {
+    pub(crate) const fn repeated(self) -> Self {
         Self { multiple: true, ..self }
     }
 
     /// One of these.
-    pub(super) const fn one_of(self, options: &'static [&'static str]) -> Self {
+    pub(crate) const fn one_of(self, options: &'static [&'static str]) -> Self {
         Self { options, ..self }
     }
 
     /// Or one of these, which are no words.
-    pub(super) const fn or_plain(self, plain_options: &'static [Default]) -> Self {
+    pub(crate) const fn or_plain(self, plain_options: &'static [Default]) -> Self {
         Self { plain_options, ..self }
     }
 
     /// These are offered.
-    pub(super) const fn suggest(self, suggestions: &'static [Default]) -> Self {
+    pub(crate) const fn suggest(self, suggestions: &'static [Default]) -> Self {
         Self { suggestions, ..self }
     }
 }
 
 impl Row {
     /// A function on its own.
-    pub(super) const fn new(
+    pub(crate) const fn new(
         name: &'static str,
         group: &'static str,
         params: &'static [Param],
@@ -203,17 +203,17 @@ impl Row {
     }
 
     /// A short form.
-    pub(super) const fn alias_of(self, name: &'static str) -> Self {
+    pub(crate) const fn alias_of(self, name: &'static str) -> Self {
         Self { alias_of: Some(name), ..self }
     }
 
     /// May be a callback.
-    pub(super) const fn aggregates(self) -> Self {
+    pub(crate) const fn aggregates(self) -> Self {
         Self { aggregator: true, ..self }
     }
 
     /// Evaluates its first argument over other windows.
-    pub(super) const fn reaching(self, reach: Reach) -> Self {
+    pub(crate) const fn reaching(self, reach: Reach) -> Self {
         Self { reach: Some(reach), ..self }
     }
 }

@@ -2,11 +2,11 @@
 
 use ahash::AHashSet;
 
-use super::context::{Request, TimeRange};
-use super::error::RenderError;
-use super::expr::{Call, Expr};
-use super::functions::registry;
-use super::source::FetchRequest;
+use crate::error::RenderError;
+use crate::functions::registry;
+use crate::grammar::{Call, Expr};
+use crate::request::{Request, TimeRange};
+use crate::source::FetchRequest;
 
 /// Fetches planned at most; what comes after is fetched when it is needed. Only hostile targets get there.
 const MAX_PLANNED: usize = 10_000;

@@ -1,13 +1,13 @@
 //! Python's `%` with a text on the left and one float on the right: `"%.2f MB" % 1.5`.
 
-use super::number::{general_digits, repr};
+use crate::python::number::{general_digits, repr};
 
 /// Wider than any legend, and small enough for any machine.
 const MAX_WIDTH: usize = 1_000;
 
 /// Why a text cannot be filled in.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum FormatError {
+pub(crate) enum FormatError {
     #[error("the format `{0}` needs one place for a number, such as %g")]
     NoPlace(String),
     #[error("the format `{0}` has more than one place for a number")]
@@ -17,7 +17,7 @@ pub(super) enum FormatError {
 }
 
 /// The text with its one place filled in. `%%` is a percent sign.
-pub(super) fn percent(text: &str, value: f64) -> Result<String, FormatError> {
+pub(crate) fn percent(text: &str, value: f64) -> Result<String, FormatError> {
     let mut out = String::with_capacity(text.len() + 24);
     let mut rest = text;
     let mut filled = false;

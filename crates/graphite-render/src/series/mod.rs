@@ -1,13 +1,20 @@
-//! A series on its way through the functions.
+//! A series on its way through the functions, and what can be done with its values.
+
+pub(crate) mod aggregate;
+pub(crate) mod consolidate;
+mod drawing;
+pub(crate) mod normalize;
+mod tags;
+
+pub use aggregate::Aggregation;
+pub use consolidate::Consolidation;
+pub use drawing::Drawing;
+pub use tags::Tags;
 
 use std::sync::Arc;
 
-use super::aggregate::Aggregation;
-use super::consolidate::Consolidation;
-use super::drawing::Drawing;
-use super::number;
-use super::source::Fetched;
-use super::tags::Tags;
+use crate::python::number;
+use crate::source::Fetched;
 
 /// Values at regular times, with what the functions and output formats need to know of them.
 ///

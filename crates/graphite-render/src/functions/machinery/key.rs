@@ -1,11 +1,11 @@
 //! Keys of series: some nodes of the name, or tags.
 
-use crate::expr::Literal;
+use crate::grammar::Literal;
 use crate::grammar::first_path;
 use crate::series::Series;
 
 /// A node by its position, or a tag.
-pub(super) enum Node {
+pub(crate) enum Node {
     /// Negative ones count from the end.
     At(i64),
     Tag(String),
@@ -13,7 +13,7 @@ pub(super) enum Node {
 
 impl Node {
     /// An integer is a position; a string is a tag, even if it looks like a number.
-    pub(super) fn of(literal: Literal) -> Self {
+    pub(crate) fn of(literal: Literal) -> Self {
         match literal {
             Literal::Int(n) => Node::At(n),
             other => Node::Tag(other.text()),
@@ -22,7 +22,7 @@ impl Node {
 }
 
 /// The nodes of a series joined by dots. The name of a function's result is looked into: its first path counts.
-pub(super) fn key(series: &Series, nodes: &[Node]) -> String {
+pub(crate) fn key(series: &Series, nodes: &[Node]) -> String {
     let inner = if series.name.ends_with(')') { first_path(&series.name) } else { None };
     let path = inner.as_deref().unwrap_or(&series.name);
     let parts: Vec<String> = nodes.iter().map(|node| part(series, path, node)).collect();
@@ -44,7 +44,7 @@ fn part(series: &Series, path: &str, node: &Node) -> String {
 }
 
 /// A Python index into a list.
-pub(super) fn index(position: i64, len: usize) -> Option<usize> {
+pub(crate) fn index(position: i64, len: usize) -> Option<usize> {
     if position >= 0 {
         usize::try_from(position).ok()
     } else {
@@ -53,7 +53,7 @@ pub(super) fn index(position: i64, len: usize) -> Option<usize> {
 }
 
 /// A Python slice `[start:stop]` of a list, as a range of positions. `stop` of `None` is the end.
-pub(super) fn slice(start: i64, stop: Option<i64>, len: usize) -> std::ops::Range<usize> {
+pub(crate) fn slice(start: i64, stop: Option<i64>, len: usize) -> std::ops::Range<usize> {
     let clamp = |at: i64| if at < 0 { index(at, len).unwrap_or(0) } else { (at as usize).min(len) };
     let (start, stop) = (clamp(start), stop.map_or(len, clamp));
     start..stop.max(start)

@@ -2,24 +2,24 @@
 
 use std::sync::Arc;
 
-use super::error::RenderError;
-use super::series::Series;
+use crate::error::RenderError;
+use crate::series::Series;
 
 /// Series on a common step. Columns are matched by position, not by time: that is how Graphite combines series.
-pub struct Normalized {
+pub(crate) struct Normalized {
     /// Earliest start.
-    pub start: i64,
+    pub(crate) start: i64,
     /// Latest end, cut to a whole number of steps from the start.
-    pub end: i64,
+    pub(crate) end: i64,
     /// Least common multiple of the steps.
-    pub step: i64,
+    pub(crate) step: i64,
     /// The values of each series, consolidated with its own function.
-    pub columns: Vec<Arc<[f64]>>,
+    pub(crate) columns: Vec<Arc<[f64]>>,
 }
 
 impl Normalized {
     /// `None` when there are no series.
-    pub fn of(series: &[&Series]) -> Result<Option<Self>, RenderError> {
+    pub(crate) fn of(series: &[&Series]) -> Result<Option<Self>, RenderError> {
         let Some(first) = series.first() else { return Ok(None) };
         let step = series.iter().try_fold(first.step, |step, s| lcm(step, s.step)).ok_or_else(|| {
             let steps: Vec<i64> = series.iter().map(|s| s.step).take(8).collect();
@@ -35,12 +35,12 @@ impl Normalized {
     }
 
     /// Start, end and step.
-    pub fn times(&self) -> (i64, i64, i64) {
+    pub(crate) fn times(&self) -> (i64, i64, i64) {
         (self.start, self.end, self.step)
     }
 
     /// Number of rows: the longest column.
-    pub fn rows(&self) -> usize {
+    pub(crate) fn rows(&self) -> usize {
         self.columns.iter().map(|c| c.len()).max().unwrap_or(0)
     }
 }

@@ -4,8 +4,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::functions::registry::registry;
-use crate::functions::testing::*;
 use crate::source::{FetchRequest, Fetched, SourceError};
+use crate::testing::*;
 
 fn store() -> Memory {
     Memory::new().with("a", 60, &[1.0; 4]).with("b", 60, &[2.0; 4])

@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use crate::aggregate::{Aggregation, median_of_sorted};
+use crate::series::aggregate::{Aggregation, median_of_sorted};
 use plumbago_model::{Cancel, Cancelled};
 
 /// Points from which on windows are not computed one by one.
@@ -15,7 +15,7 @@ const CHECK_EVERY: usize = 1 << 20;
 
 /// The windows `[end - points, end)` for each end from `points + 1` on. Nulls are dropped before the function is applied;
 /// a window counts when known / points reaches the xFilesFactor.
-pub(super) fn slide(
+pub(crate) fn slide(
     values: &[f64],
     points: usize,
     aggregation: Aggregation,

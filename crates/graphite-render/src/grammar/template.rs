@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
-use super::expr::{Call, Expr, Literal};
+use super::{Call, Expr, Literal};
 
 /// The expression with every template replaced by its body. `request` holds the `template[...]` parameters of the
 /// request, which win over the values in the target.
-pub fn expand(expr: Expr, request: &HashMap<String, String>) -> Expr {
+pub(crate) fn expand(expr: Expr, request: &HashMap<String, String>) -> Expr {
     substitute(expr, None, request)
 }
 

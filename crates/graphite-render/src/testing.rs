@@ -1,14 +1,14 @@
-//! A source in memory, and ways to look at series.
+//! For tests: a source that remembers what it was asked for, and ways to look at series.
 
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::context::Request;
 use crate::error::RenderError;
-use crate::exec::render;
+use crate::eval::render;
+use crate::request::Request;
 use crate::series::Series;
-use crate::source::{FetchRequest, Fetched, Source, SourceError};
+use crate::source::{FetchRequest, Fetched, MemorySource, Source, SourceError};
 use plumbago_model::{Cancel, Event, EventFilter};
 
 /// Null.
@@ -17,8 +17,7 @@ pub(crate) const N: f64 = f64::NAN;
 /// Series by name. The first value of each is at its first step after the epoch.
 #[derive(Clone)]
 pub(crate) struct Memory {
-    series: Vec<(String, i64, Vec<f64>)>,
-    events: Vec<Event>,
+    series: MemorySource,
     request: Request,
     asked: Arc<Mutex<Vec<Vec<FetchRequest>>>>,
 }
@@ -27,17 +26,17 @@ impl Memory {
     /// Empty, with a window of four minutes after the epoch.
     pub(crate) fn new() -> Self {
         let request = Request::new(0, 240, 100_000);
-        Self { series: Vec::new(), events: Vec::new(), request, asked: Arc::default() }
+        Self { series: MemorySource::new(), request, asked: Arc::default() }
     }
 
     pub(crate) fn with(mut self, name: &str, step: i64, values: &[f64]) -> Self {
-        self.series.push((name.to_owned(), step, values.to_vec()));
+        self.series.insert(name, step, step, values);
         self
     }
 
     pub(crate) fn with_event(mut self, when: u32, tags: &str) -> Self {
         let tags = Event::tags_of(tags);
-        self.events.push(Event { when, what: String::new(), tags, data: String::new() });
+        self.series.insert_event(Event { when, what: String::new(), tags, data: String::new() });
         self
     }
 
@@ -88,37 +87,14 @@ impl Memory {
 }
 
 impl Source for Memory {
-    fn fetch(&self, requests: &[FetchRequest], _: &Cancel) -> Result<Vec<Vec<Fetched>>, SourceError> {
+    fn fetch(&self, requests: &[FetchRequest], cancel: &Cancel) -> Result<Vec<Vec<Fetched>>, SourceError> {
         self.asked.lock().push(requests.to_vec());
-        let fetch = |request: &FetchRequest| {
-            let glob = globset::GlobBuilder::new(&request.pattern).literal_separator(false).build();
-            let glob = glob.map_err(|e| SourceError::Invalid(e.to_string()))?.compile_matcher();
-            let mut found: Vec<Fetched> = self
-                .series
-                .iter()
-                .filter(|(name, ..)| match &request.tags {
-                    Some(query) => query.matches(name),
-                    None => glob.is_match(name),
-                })
-                .map(|(name, step, values)| window(name, *step, values, request))
-                .collect();
-            found.sort_by(|a, b| a.name.cmp(&b.name));
-            Ok(found)
-        };
-        requests.iter().map(fetch).collect()
+        self.series.fetch(requests, cancel)
     }
 
-    fn event_times(&self, filter: &EventFilter, _: &Cancel) -> Result<Vec<u32>, SourceError> {
-        Ok(self.events.iter().filter(|event| filter.takes(event)).map(|event| event.when).collect())
+    fn event_times(&self, filter: &EventFilter, cancel: &Cancel) -> Result<Vec<u32>, SourceError> {
+        self.series.event_times(filter, cancel)
     }
-}
-
-fn window(name: &str, step: i64, values: &[f64], request: &FetchRequest) -> Fetched {
-    let start = request.from - request.from.rem_euclid(step) + step;
-    let end = request.until - request.until.rem_euclid(step) + step;
-    let at = |stamp: i64| usize::try_from(stamp / step - 1).ok().and_then(|i| values.get(i).copied());
-    let values = (0..(end - start) / step).map(|i| at(start + i * step).unwrap_or(N)).collect();
-    Fetched { name: name.to_owned(), start, end, step, values }
 }
 
 /// Values as text, so that nulls compare.

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::error::RenderError;
+use crate::error::RenderError;
 
 /// The consolidation function of a series, by its name. A wrong name is found out only when it is used: until then a
 /// dashboard that carries it works, as it does with graphite-web.
@@ -52,7 +52,7 @@ impl Consolidation {
     }
 
     /// The same with the values shared when there is nothing to do.
-    pub(super) fn shared(
+    pub(crate) fn shared(
         &self,
         values: &Arc<[f64]>,
         per_point: usize,

@@ -4,11 +4,15 @@
 //! (`17:30`, `8am`), a named hour (`noon`), and a day (`yesterday`, `20240131`, `monday`). Oddities such as `12pm` being
 //! midnight are graphite-web's; dashboards rely on the same answers, so they are kept and pinned by captured examples.
 
+mod interval;
+#[cfg(test)]
+mod tests;
+
+pub use interval::{IntervalError, parse_offset_secs};
+
 use jiff::civil::{Date, DateTime, Weekday};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan};
-
-use super::interval::parse_offset_secs;
 
 /// A text that is not a time.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -234,6 +238,3 @@ fn trailing_day(day: &str) -> Option<i8> {
     let tail = |len: usize| day.get(day.len().checked_sub(len)?..).filter(|t| all_digits(t))?.parse().ok();
     tail(2).or_else(|| tail(1))
 }
-
-#[cfg(test)]
-mod tests;

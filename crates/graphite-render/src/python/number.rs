@@ -35,7 +35,7 @@ pub fn general(value: f64) -> String {
 }
 
 /// The same with so many significant digits, at least one; `keep_zeros` leaves trailing zeros where they are (`%#g`).
-pub(super) fn general_digits(value: f64, digits: usize, keep_zeros: bool) -> String {
+pub(crate) fn general_digits(value: f64, digits: usize, keep_zeros: bool) -> String {
     if !value.is_finite() {
         return repr(value);
     }

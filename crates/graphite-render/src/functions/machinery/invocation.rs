@@ -1,18 +1,18 @@
 //! One call of a function: its arguments by parameter, checked and converted.
 
 use super::{Kind, Param, Row};
-use crate::context::Context;
 use crate::error::RenderError;
-use crate::expr::{Expr, Literal};
-use crate::interval::parse_offset_secs;
+use crate::eval::Context;
+use crate::eval::Value;
+use crate::grammar::{Expr, Literal};
 use crate::series::Series;
-use crate::value::Value;
+use crate::time::parse_offset_secs;
 
 /// A function with its arguments bound.
 pub(crate) struct Invocation<'a> {
     row: &'static Row,
     /// Window, request and fetches.
-    pub(super) context: &'a Context<'a>,
+    pub(crate) context: &'a Context<'a>,
     /// The first argument as it was written; absent when another function makes the call.
     first: Option<&'a Expr>,
     /// For each parameter the values given, or its default.
@@ -70,29 +70,29 @@ impl<'a> Invocation<'a> {
     }
 
     /// The name under which it was called.
-    pub(super) fn name(&self) -> &'static str {
+    pub(crate) fn name(&self) -> &'static str {
         self.row.name
     }
 
     /// The expression of the first argument, for evaluation over another window.
-    pub(super) fn first_expr(&self) -> Result<&'a Expr, RenderError> {
+    pub(crate) fn first_expr(&self) -> Result<&'a Expr, RenderError> {
         self.first.ok_or_else(|| {
             RenderError::invalid(format!("{} needs an expression, so it cannot be a callback", self.row.name))
         })
     }
 
     /// Was the parameter given?
-    pub(super) fn is_given(&self, param: usize) -> bool {
+    pub(crate) fn is_given(&self, param: usize) -> bool {
         self.defaulted.get(param).is_some_and(|defaulted| !defaulted)
     }
 
     /// How many values the parameter got.
-    pub(super) fn count(&self, param: usize) -> usize {
+    pub(crate) fn count(&self, param: usize) -> usize {
         self.bound.get(param).map_or(0, Vec::len)
     }
 
     /// Takes the series of a parameter; all of them, one list after the other, for a repeated one.
-    pub(super) fn series(&mut self, param: usize) -> Vec<Series> {
+    pub(crate) fn series(&mut self, param: usize) -> Vec<Series> {
         let mut lists =
             self.bound.get_mut(param).map(std::mem::take).unwrap_or_default().into_iter().map(|value| {
                 match value {
@@ -107,12 +107,12 @@ impl<'a> Invocation<'a> {
     }
 
     /// The first value of a parameter.
-    pub(super) fn value(&self, param: usize) -> Option<&Value> {
+    pub(crate) fn value(&self, param: usize) -> Option<&Value> {
         self.bound.get(param)?.first()
     }
 
     /// The first value of a parameter if it is a plain one.
-    pub(super) fn literal(&self, param: usize) -> Option<&Literal> {
+    pub(crate) fn literal(&self, param: usize) -> Option<&Literal> {
         match self.value(param) {
             Some(Value::Plain(literal)) => Some(literal),
             _ => None,
@@ -120,7 +120,7 @@ impl<'a> Invocation<'a> {
     }
 
     /// All plain values of a parameter.
-    pub(super) fn literals(&self, param: usize) -> Vec<Literal> {
+    pub(crate) fn literals(&self, param: usize) -> Vec<Literal> {
         let plain = |value: &Value| match value {
             Value::Plain(literal) => Some(literal.clone()),
             _ => None,
@@ -129,7 +129,7 @@ impl<'a> Invocation<'a> {
     }
 
     /// A number.
-    pub(super) fn float(&self, param: usize) -> Option<f64> {
+    pub(crate) fn float(&self, param: usize) -> Option<f64> {
         match self.literal(param)? {
             Literal::Int(n) => Some(*n as f64),
             Literal::Float(x) => Some(*x),
@@ -138,12 +138,12 @@ impl<'a> Invocation<'a> {
     }
 
     /// A number that is there: required, or with a default.
-    pub(super) fn float_or(&self, param: usize, otherwise: f64) -> f64 {
+    pub(crate) fn float_or(&self, param: usize, otherwise: f64) -> f64 {
         self.float(param).unwrap_or(otherwise)
     }
 
     /// A whole number.
-    pub(super) fn int(&self, param: usize) -> Option<i64> {
+    pub(crate) fn int(&self, param: usize) -> Option<i64> {
         match self.literal(param)? {
             Literal::Int(n) => Some(*n),
             _ => None,
@@ -151,7 +151,7 @@ impl<'a> Invocation<'a> {
     }
 
     /// Text; empty if there is none.
-    pub(super) fn text(&self, param: usize) -> &str {
+    pub(crate) fn text(&self, param: usize) -> &str {
         match self.literal(param) {
             Some(Literal::Text(text)) => text,
             _ => "",
@@ -159,7 +159,7 @@ impl<'a> Invocation<'a> {
     }
 
     /// True or false.
-    pub(super) fn flag(&self, param: usize) -> bool {
+    pub(crate) fn flag(&self, param: usize) -> bool {
         matches!(self.literal(param), Some(Literal::Bool(true)))
     }
 }

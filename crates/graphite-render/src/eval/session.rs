@@ -1,0 +1,68 @@
+//! What all evaluations of one request share: the request, the source, what is fetched already, and the budget.
+
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+
+use ahash::AHashMap;
+use plumbago_model::Cancel;
+
+use crate::error::RenderError;
+use crate::request::Request;
+use crate::series::Series;
+use crate::source::{FetchRequest, Source};
+
+/// Function calls in one request. Windows within windows evaluate their argument twice at each level, so a short target
+/// can mean a lot of work.
+const MAX_CALLS: usize = 100_000;
+
+/// What all evaluations of one request share.
+pub(crate) struct Session<'a> {
+    pub(super) request: &'a Request,
+    pub(super) source: &'a dyn Source,
+    pub(crate) cancel: &'a Cancel,
+    pub(super) fetched: RefCell<AHashMap<FetchRequest, Vec<Series>>>,
+    pub(super) points: Cell<usize>,
+    calls: Cell<usize>,
+    /// Targets made by targets that are being evaluated.
+    pub(super) nested: Cell<usize>,
+}
+
+impl<'a> Session<'a> {
+    pub(super) fn new(request: &'a Request, source: &'a dyn Source, cancel: &'a Cancel) -> Self {
+        Self {
+            request,
+            source,
+            cancel,
+            fetched: RefCell::default(),
+            points: Cell::new(0),
+            calls: Cell::new(0),
+            nested: Cell::new(0),
+        }
+    }
+
+    /// Counts a call, and stops when nobody waits for the answer any more.
+    pub(crate) fn count_call(&self) -> Result<(), RenderError> {
+        self.cancel.check()?;
+        self.calls.set(self.calls.get() + 1);
+        if self.calls.get() > MAX_CALLS {
+            return Err(RenderError::Limit(format!("the targets need more than {MAX_CALLS} function calls")));
+        }
+        Ok(())
+    }
+
+    /// Gets all of these that are not here yet, in one batch.
+    pub(super) fn prefetch(&self, mut wanted: Vec<FetchRequest>) -> Result<(), RenderError> {
+        wanted.retain(|request| !self.fetched.borrow().contains_key(request));
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        let found = self.source.fetch(&wanted, self.cancel)?;
+        let mut fetched = self.fetched.borrow_mut();
+        for (request, list) in wanted.into_iter().zip(found) {
+            let pattern: Arc<str> = request.pattern.as_str().into();
+            let list = list.into_iter().map(|s| Series::fetched(s, Arc::clone(&pattern), 0.0)).collect();
+            fetched.insert(request, list);
+        }
+        Ok(())
+    }
+}
