@@ -9,7 +9,7 @@ use graphite_render::functions::{Default, Param, Row, registry};
 const HEAD: &str = "\
 # Render functions
 
-<!-- Generated from src/render/functions/registry.rs and tests/golden by `UPDATE_DOCS=1 cargo test --test documents`. -->
+<!-- Generated from crates/graphite-render/src/functions/registry.rs and tests/golden by `UPDATE_DOCS=1 cargo test --test documents`. -->
 
 Every function of graphite-web, with the same parameters. `name?` may be left out, `name = value` is what it is then, and
 `name…` may be given as often as you like. Each can be written as `f(series, 2)` or as `series|f(2)`, and parameters can be
