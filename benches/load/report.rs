@@ -43,14 +43,29 @@ struct Row {
     /// Peers, and how many times smaller our figure has to be than theirs.
     ratios: Vec<(&'static str, f64)>,
     values: BTreeMap<&'static str, (f64, String)>,
+    /// How many values or names each answer held, where there is an answer to count.
+    held: BTreeMap<&'static str, usize>,
     /// Servers that this was not asked of, and why.
     unmeasured: BTreeMap<&'static str, String>,
 }
 
+/// Share by which two answers may differ in size and still be the same answer: servers disagree on whether a window
+/// holds its first or its last slot.
+const SAME_ANSWER: f64 = 0.01;
+
 impl Row {
+    /// Their figure to ours. Servers that gave another answer did other work, so there is no ratio to them.
     fn ratio(&self, server: &str) -> Option<f64> {
         let (ours, theirs) = self.values.get("Plumbago").zip(self.values.get(server))?;
-        (ours.0 > 0.0).then(|| theirs.0 / ours.0)
+        (ours.0 > 0.0 && self.is_comparable(server)).then(|| theirs.0 / ours.0)
+    }
+
+    /// Does the answer of `server` hold as much as ours?
+    fn is_comparable(&self, server: &str) -> bool {
+        let Some((&ours, &theirs)) = self.held.get("Plumbago").zip(self.held.get(server)) else {
+            return true;
+        };
+        ours.abs_diff(theirs) as f64 <= ours.max(theirs) as f64 * SAME_ANSWER
     }
 
     /// Is our figure better than that of `server` by what was asked for, if something was?
@@ -118,6 +133,7 @@ impl Report {
                 bar,
                 ratios: Vec::new(),
                 values: BTreeMap::new(),
+                held: BTreeMap::new(),
                 unmeasured: BTreeMap::new(),
             });
             self.rows.len() - 1
@@ -133,6 +149,13 @@ impl Report {
     pub(crate) fn beat(&mut self, what: &str, ratios: &[(&'static str, f64)]) {
         if let Some(row) = self.rows.iter_mut().find(|row| row.what == what) {
             row.ratios = ratios.to_vec();
+        }
+    }
+
+    /// Records how many values or names the answer behind a figure held: a ratio needs equal answers.
+    pub(crate) fn held(&mut self, server: &'static str, what: &str, count: usize) {
+        if let Some(row) = self.rows.iter_mut().find(|row| row.what == what) {
+            row.held.insert(server, count);
         }
     }
 
@@ -169,6 +192,9 @@ impl Report {
         let met = if server == "Plumbago" { row.bar.is_met(*value) } else { row.is_beaten(server) };
         if let Some(ratio) = row.ratio(server).filter(|_| server != "Plumbago") {
             let _ = write!(cell, " ({ratio:.2}×)");
+        }
+        if !row.is_comparable(server) {
+            cell.push_str(" (another answer, not comparable)");
         }
         match met {
             Some(true) => cell.push_str(" ✓"),

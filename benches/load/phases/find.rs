@@ -27,14 +27,18 @@ pub(crate) fn run(size: &str, barred: bool, server: &mut Running, report: &mut R
     for (query, limit) in QUERIES {
         let (latency, hits) = time_find(query, server, &mut client)?;
         let note = format!("{hits} hits, p99 {:.2}", latency.p99);
-        report.add(label, &format!("find `{query}`, {size}, p50"), "ms", bar(limit), latency.p50, note);
+        let what = format!("find `{query}`, {size}, p50");
+        report.add(label, &what, "ms", bar(limit), latency.p50, note);
+        report.held(label, &what, hits);
     }
     // From the request to the last byte: what a server sends early counts only when the rest keeps up.
     let (query, least) = STREAM;
     let (latency, hits) = time_find(query, server, &mut client)?;
     let note = format!("{hits} hits in {:.1} ms, p99 {:.1}", latency.p50, latency.p99);
     let rate = hits as f64 / latency.p50 * 1e3;
-    report.add(label, &format!("find `{query}`, {size}, streamed"), "names/s", bar(least), rate, note);
+    let what = format!("find `{query}`, {size}, streamed");
+    report.add(label, &what, "names/s", bar(least), rate, note);
+    report.held(label, &what, hits);
     Ok(())
 }
 

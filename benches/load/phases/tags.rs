@@ -43,13 +43,16 @@ pub(crate) fn run(
         let (latency, answer) = time_get(&mut client, &path)?;
         let (hits, values) = shape(&answer)?;
         let note = format!("{hits} series, {values} values, p99 {:.2}", latency.p99);
-        report.add(label, &format!("render `{target}`, {size}, p50"), "ms", bar, latency.p50, note);
+        let what = format!("render `{target}`, {size}, p50");
+        report.add(label, &what, "ms", bar, latency.p50, note);
+        report.held(label, &what, values);
 
         let path = format!("/tags/findSeries?expr={}&expr={}", escape(matchers[0]), escape(matchers[1]));
         let (latency, answer) = time_get(&mut client, &path)?;
         let hits = serde_json::from_slice::<Value>(&answer)?.as_array().map_or(0, Vec::len);
         let what = format!("findSeries `{}` `{}`, {size}, p50", matchers[0], matchers[1]);
         report.add(label, &what, "ms", bar, latency.p50, format!("{hits} hits, p99 {:.2}", latency.p99));
+        report.held(label, &what, hits);
     }
     Ok(())
 }

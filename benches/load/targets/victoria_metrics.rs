@@ -30,6 +30,10 @@ impl Kind for VictoriaMetrics {
             .arg("-retentionPeriod=2y")
             // Otherwise the newest half minute is left out of answers, and it would not see what was just sent.
             .arg("-search.latencyOffset=1s")
+            // Its default of 10 s would make it compute six values for each one that was sent.
+            .arg("-search.graphiteStorageStep=60s")
+            // We have no cache of results, so it answers without one too.
+            .arg("-search.disableCache")
             .arg("-search.maxGraphiteSeries=1000000")
             .arg("-search.maxGraphitePathExpressionLen=4096");
         Ok(vec![Process::start(command.current_dir(directory), &directory.join("server.log"))?])
