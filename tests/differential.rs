@@ -3,29 +3,17 @@
 //! `DIFFERENTIAL_COUNT` and `DIFFERENTIAL_SEED` ask for more of them, or for others. A difference is made as small as it
 //! gets before it is shown, with the expression it was found in.
 
-#[path = "golden/compare.rs"]
-mod compare;
-#[path = "differential/expression.rs"]
 mod expression;
-#[path = "differential/generate.rs"]
 mod generate;
-#[path = "golden/memory.rs"]
-mod memory;
-#[path = "golden/parse.rs"]
-mod parse;
-#[path = "differential/peer.rs"]
 mod peer;
-#[path = "golden/server.rs"]
-mod server;
-#[path = "server/skip.rs"]
-mod skip;
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use expression::Expression;
 use generate::Chance;
 use peer::Peer;
+
+use crate::golden::{compare, server};
 
 const COUNT: u64 = 2000;
 const SEED: u64 = 20_261_116;
@@ -129,9 +117,4 @@ fn report(peer: &Peer, found: &Expression, window: (&str, &str)) -> String {
 
 fn from_environment(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().map_or(default, |text| text.parse().expect("a number"))
-}
-
-fn read(file: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(file);
-    std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }

@@ -1,4 +1,4 @@
-//! docs/FUNCTIONS.md says what the function table and the goldens say. `UPDATE_DOCS=1 cargo test --test documents` writes it.
+//! docs/FUNCTIONS.md says what the function table and the goldens say. `UPDATE_DOCS=1 cargo test --test library documents` writes it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -9,7 +9,7 @@ use graphite_render::functions::{Default, Param, Row, registry};
 const HEAD: &str = "\
 # Render functions
 
-<!-- Generated from crates/graphite-render/src/functions/registry.rs and tests/golden by `UPDATE_DOCS=1 cargo test --test documents`. -->
+<!-- Generated from crates/graphite-render/src/functions/registry.rs and tests/golden by `UPDATE_DOCS=1 cargo test --test library documents`. -->
 
 Every function of graphite-web, with the same parameters. `name?` may be left out, `name = value` is what it is then, and
 `name…` may be given as often as you like. Each can be written as `f(series, 2)` or as `series|f(2)`, and parameters can be
@@ -33,7 +33,10 @@ fn the_list_of_functions_is_current() {
         std::fs::write(&path, &text).expect("docs/FUNCTIONS.md can be written");
     }
     let written = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(written == text, "docs/FUNCTIONS.md is out of date: UPDATE_DOCS=1 cargo test --test documents");
+    assert!(
+        written == text,
+        "docs/FUNCTIONS.md is out of date: UPDATE_DOCS=1 cargo test --test library documents"
+    );
 }
 
 fn root() -> PathBuf {

@@ -4,7 +4,6 @@
 //! targets in `fuzz/fuzz_targets` over their seeds and over blind mutations of them, so that a target that no longer holds is seen by
 //! every `cargo test`. `scripts/test --fuzz` runs the real thing.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where and stop")]
 #![allow(
     unused_attributes,
     reason = "each target begins with #![no_main], which means something only to cargo fuzz"
@@ -18,9 +17,6 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
-
-// What a target calls `libfuzzer_sys` is this file.
-extern crate self as libfuzzer_sys;
 
 /// Declares the targets and a test for each.
 macro_rules! targets {

@@ -1,14 +1,10 @@
 //! We answer as graphite-web 1.1.10 does. `tests/golden/README.md` says where the answers come from and how they are
 //! written down; each file is a test, and each test lists every case that differs.
 
-#[path = "golden/compare.rs"]
-mod compare;
-#[path = "golden/memory.rs"]
+pub(crate) mod compare;
 mod memory;
-#[path = "golden/parse.rs"]
-mod parse;
-#[path = "golden/server.rs"]
-mod server;
+pub(crate) mod parse;
+pub(crate) mod server;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -1,19 +1,12 @@
 //! Typical graphs look as they looked when a person last looked at them.
 //!
-//! The reference pictures are in tests/pictures. `UPDATE_PICTURES=1 cargo test --test pictures` draws them anew; look at
+//! The reference pictures are in tests/pictures. `UPDATE_PICTURES=1 cargo test --test library pictures` draws them anew; look at
 //! them before they are committed. Pictures are compared as an eye does from a distance: by the mean colours of small
 //! squares, so that a font rasterised a little otherwise is no difference and a line that is gone is one.
 
-#[path = "golden/compare.rs"]
-mod compare;
-#[path = "golden/memory.rs"]
-mod memory;
-#[path = "golden/parse.rs"]
-mod parse;
-#[path = "golden/server.rs"]
-mod server;
-
 use std::path::{Path, PathBuf};
+
+use crate::golden::server;
 
 /// Name of the file, and the query without its time.
 const GRAPHS: [(&str, &str); 12] = [
@@ -96,7 +89,10 @@ fn graphs_look_as_they_did() {
             wrong.push(format!("{name}: {difference}"));
         }
     }
-    assert!(wrong.is_empty(), "{wrong:#?}\nlook at them: UPDATE_PICTURES=1 cargo test --test pictures");
+    assert!(
+        wrong.is_empty(),
+        "{wrong:#?}\nlook at them: UPDATE_PICTURES=1 cargo test --test library pictures"
+    );
 }
 
 #[test]
@@ -139,11 +135,6 @@ fn url(query: &str, format: &str) -> String {
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/pictures")
-}
-
-fn read(file: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(file);
-    std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
 fn decode(bytes: &[u8]) -> Picture {

@@ -1,8 +1,6 @@
 //! The points of metrics against a plain map: random writes, late points, cuts, fills, merges, crashes and restarts, and
 //! after each step every stage reads as the map says.
 
-#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
-
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;

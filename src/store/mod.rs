@@ -9,7 +9,7 @@
 //!
 //! # The contract
 //!
-//! Each sentence is a test in `tests/conformance`.
+//! Each sentence is a test in `tests/cassandra/conformance`.
 //!
 //! 1. A cut is all or nothing: until [`Cut::commit`] returns none of its slots is visible, afterwards all of them are, and
 //!    they survive a crash.

@@ -9,6 +9,7 @@
 mod harness;
 
 mod backup;
+mod conformance;
 mod connect;
 mod ecosystem;
 mod faults;

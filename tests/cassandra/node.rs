@@ -1,7 +1,5 @@
 //! Finding a node, or starting one.
 
-#![allow(dead_code, reason = "each test binary that includes this file uses its own part of it")]
-
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::LazyLock;

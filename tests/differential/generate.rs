@@ -2,7 +2,7 @@
 
 use graphite_render::functions::{Kind, Param, Row, registry};
 
-use crate::expression::{Argument, Expression};
+use super::expression::{Argument, Expression};
 
 /// Paths of `data.test` with something to bite on: several steps, gaps, counters, nothing at all.
 const PATHS: [&str; 26] = [

@@ -4,7 +4,7 @@ use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use crate::server::{self, Reply};
+use crate::golden::server::{self, Reply};
 use crate::skip::skip;
 
 /// A graphite-web that ends with this.
@@ -33,7 +33,7 @@ impl Peer {
     }
 
     /// Asks for a render as JSON.
-    pub(crate) fn render(&self, options: &crate::parse::Options) -> Reply {
+    pub(crate) fn render(&self, options: &crate::golden::parse::Options) -> Reply {
         server::render_at(&self.address, options)
     }
 }

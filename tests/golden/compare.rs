@@ -1,12 +1,10 @@
 //! What two answers differ in, told so that a reader sees it.
 
-#![allow(dead_code, reason = "each test binary that includes this file uses its own part of it")]
-
 use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use crate::parse::{Point, Series};
+use super::parse::{Point, Series};
 
 /// How far values may be apart, as a part of their size.
 const TOLERANCE: f64 = 1e-9;

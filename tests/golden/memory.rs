@@ -9,7 +9,7 @@ use plumbago::index::{Asked, FindLimits, Index, SharedIndex};
 use plumbago_model::glob::Glob;
 use plumbago_model::{Cancel, Event, EventFilter, EventId, MetricId};
 
-use crate::parse::Stored;
+use super::parse::Stored;
 
 const LIMITS: FindLimits = FindLimits { max_hits: 1000 };
 

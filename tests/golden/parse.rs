@@ -1,7 +1,5 @@
 //! Reads the `.test` language that `tests/golden/README.md` describes.
 
-#![allow(dead_code, reason = "each test binary that includes this file uses its own part of it")]
-
 use std::collections::BTreeMap;
 
 use plumbago_model::Event;

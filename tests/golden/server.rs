@@ -1,7 +1,5 @@
 //! The HTTP API over the data set, on a port of its own.
 
-#![allow(dead_code, reason = "each test binary that includes this file uses its own part of it")]
-
 use std::net::SocketAddr;
 use std::sync::{Arc, LazyLock};
 
@@ -12,8 +10,8 @@ use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 
-use crate::memory::Memory;
-use crate::{parse, read};
+use super::memory::Memory;
+use super::{parse, read};
 
 /// One for all tests of this program; it ends with it.
 static SERVER: LazyLock<Server> = LazyLock::new(Server::start);

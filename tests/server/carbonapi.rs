@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
-use crate::graphite_web_page as page;
+use crate::graphite_web::page;
 use crate::harness::{Server, Setup, now, wait_until};
 use crate::protobuf::{Field, Message, message, text, varint};
 use crate::skip::skip;

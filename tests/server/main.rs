@@ -6,15 +6,16 @@
 
 mod agents;
 mod browse;
+mod browser;
 mod carbonapi;
 mod dashboard;
 mod disk_full;
 mod events;
 mod grafana;
-#[path = "../graphite_web/page.rs"]
-mod graphite_web_page;
+mod graphite_web;
 mod harness;
 mod ingest;
+mod kill9;
 mod operate;
 mod outage;
 mod protobuf;

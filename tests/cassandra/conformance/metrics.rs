@@ -2,7 +2,7 @@
 
 use plumbago_model::{MetricId, MetricRecord, Policy, PolicyId, Span};
 
-use crate::Subject;
+use super::Subject;
 
 fn record(id: u32, name: &str) -> MetricRecord {
     MetricRecord { id: MetricId(id), name: name.to_owned(), policies: vec![PolicyId(0)], span: Span::EMPTY }

@@ -3,19 +3,12 @@
 //! Each test starts a server, fills it, and lets one of the scripts in this folder drive the page by Playwright. `scripts/peers
 //! browser` installs Playwright's core; the browser is the distribution's. `UPDATE_SCREENSHOTS=1` writes the pictures in `docs/img`.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where and stop")]
-
-#[path = "../server/harness.rs"]
-mod harness;
-#[path = "../server/skip.rs"]
-mod skip;
-
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use harness::{Server, Setup, find_program, now};
-use skip::skip;
+use crate::harness::{Server, Setup, find_program, now};
+use crate::skip::skip;
 
 /// A rule for some names, as an operator would have one.
 const SCHEMAS: &str = "[servers]\npattern = ^servers\\.\nretentions = 10s:6h,1m:7d,10m:1y\n";
@@ -64,7 +57,7 @@ fn drive(test: &str, script: &str, start: fn() -> Server) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut command = Command::new(node);
     command.args(["--test-reporter=spec", "--test-timeout=120000", "--test"]);
-    command.arg(root.join("tests/browser").join(script));
+    command.arg(root.join("tests/server/browser").join(script));
     command.env("TEST_URL", format!("http://{}/", server.http));
     command.env("TEST_CARBON_PORT", server.carbon.port().to_string());
     command.env("TEST_CHROMIUM", chromium).env("TEST_PLAYWRIGHT", playwright);

@@ -2,10 +2,10 @@
 
 use serde_json::json;
 
+use super::metrics::Metrics;
+use super::page;
+use super::web::Web;
 use crate::harness::Setup;
-use crate::metrics::Metrics;
-use crate::page;
-use crate::web::Web;
 
 fn settings(metrics: &Metrics) -> String {
     page::settings("The plug-in", metrics.server.http)

@@ -1,7 +1,5 @@
 //! The storage contract (`plumbago::store`), one test body per sentence, run for every store.
 
-#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
-
 /// What every store promises, handed to a macro that makes tests of it.
 macro_rules! every_claim {
     ($claims:ident) => {
@@ -42,11 +40,7 @@ mod clustered;
 mod embedded;
 mod events;
 mod metrics;
-#[path = "../cassandra/node.rs"]
-mod node;
 mod points;
-#[path = "../server/skip.rs"]
-mod skip;
 
 use plumbago::store::{EventStore, MetricStore, PointStore};
 

@@ -2,8 +2,8 @@
 
 use std::process::Command;
 
+use super::web::{peer, root};
 use crate::skip::{note, skip};
-use crate::web::{peer, root};
 
 #[test]
 fn unit_tests_pass_on_python_3_9() {

@@ -33,7 +33,7 @@ impl Web {
             return None;
         };
         let mut child = Command::new(environment.join("bin/python"))
-            .arg(root().join("tests/graphite_web/serve.py"))
+            .arg(root().join("tests/server/graphite_web/serve.py"))
             .arg(settings)
             .env("PYTHONPATH", root().join("graphite-web-plugin/src"))
             .env("PYTHONDONTWRITEBYTECODE", "1")

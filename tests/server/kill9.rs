@@ -1,18 +1,13 @@
 //! Kill -9 under load, again and again on one directory: no point that was counted as stored is missing afterwards, and
 //! no value appears that was not sent.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where and stop")]
-
-#[path = "server/harness.rs"]
-mod harness;
-
 use std::collections::HashMap;
 use std::io::Write as _;
 use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use harness::{Server, Setup, now};
+use crate::harness::{Server, Setup, now};
 
 const ROUNDS: u64 = 20;
 const METRICS: u64 = 100;

@@ -6,9 +6,9 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
+use super::web::{Web, environment};
 use crate::harness::{Server, Setup, now, wait_until};
 use crate::skip::skip;
-use crate::web::{Web, environment};
 
 fn server() -> Server {
     Setup::new().set("listen.cache_query", "127.0.0.1:0").set("retention.default", "10s:1h").start()

@@ -7,7 +7,7 @@ use std::ops::{ControlFlow, RangeInclusive};
 
 use plumbago_model::{Event, EventId};
 
-use crate::Subject;
+use super::Subject;
 
 /// The start of a thousand seconds in which nothing happened yet.
 fn quiet() -> u32 {

@@ -3,7 +3,7 @@
 use plumbago::store::{Column, Mark, Position};
 use plumbago_model::{Aggregator, MetricId, Partial, PolicyId, SlotRange, Stage, Window};
 
-use crate::Subject;
+use super::Subject;
 
 fn raw() -> Stage {
     "8640*10s_0".parse().unwrap()

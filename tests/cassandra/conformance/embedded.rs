@@ -6,7 +6,7 @@ use plumbago::store::embedded::{Embedded, inspect};
 use plumbago::store::{Column, EventStore, MetricStore, PointStore, Position, StoreError};
 use plumbago_model::{Aggregator, MetricId, SlotRange};
 
-use crate::{Subject, events, metrics, points};
+use super::{Subject, events, metrics, points};
 
 struct OnDisk {
     dir: tempfile::TempDir,
@@ -46,7 +46,7 @@ macro_rules! claims {
     };
 }
 
-crate::every_claim! { claims }
+super::every_claim! { claims }
 
 #[test]
 fn a_second_opening_is_refused_with_the_path() {

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
+use super::web::Web;
 use crate::harness::{self, Server, Setup};
-use crate::web::Web;
 
 /// A server with a few metrics.
 pub(crate) struct Metrics {

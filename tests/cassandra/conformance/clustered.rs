@@ -11,7 +11,8 @@ use plumbago::store::clustered::{Clustered, Shipper};
 use plumbago::store::{Column, Cut, EventStore, MetricStore, PointStore, Position, Snapshot, StoreError};
 use plumbago_model::{Aggregator, Event, EventId, MetricId, Retention, Stage};
 
-use crate::{Subject, events, metrics, node, points};
+use super::{Subject, events, metrics, points};
+use crate::node;
 
 /// Keyspaces with the tables that the claims use.
 static SCHEMA: LazyLock<Option<Settings>> = LazyLock::new(|| {
@@ -174,7 +175,7 @@ macro_rules! claims {
     };
 }
 
-crate::every_claim! { claims }
+super::every_claim! { claims }
 
 /// Both servers of a cluster see what either takes, and never give out the same id, not even in the same second.
 #[test]
