@@ -239,6 +239,20 @@ fn the_dashboard_is_one_that_grafana_takes() {
     }
 }
 
+/// Without thresholds of its own a stat panel gets Grafana's default, which turns every value from 80 on red.
+#[test]
+fn a_stat_panel_has_one_colour_at_every_value() {
+    let dashboard = json(DASHBOARD);
+    let panels = panels(&dashboard);
+    let stats: Vec<&&Value> = panels.iter().filter(|panel| panel["type"] == "stat").collect();
+    assert!(!stats.is_empty(), "no stat panels");
+    for panel in stats {
+        let steps = list(&panel["fieldConfig"]["defaults"]["thresholds"]["steps"]);
+        assert_eq!(steps.len(), 1, "{}: {steps:?}", panel["title"]);
+        assert!(steps[0]["value"].is_null() && steps[0]["color"] != "red", "{}: {steps:?}", panel["title"]);
+    }
+}
+
 /// All panels, also those in rows that are closed.
 fn panels(dashboard: &Value) -> Vec<&Value> {
     let open = list(&dashboard["panels"]).iter();
