@@ -15,6 +15,8 @@ pub struct Cassandra {
     pub keyspace: String,
     /// Keyspace of metrics and directories.
     pub keyspace_metadata: String,
+    /// Make missing keyspaces, tables and indexes at a start.
+    pub apply_schema: bool,
     /// Which of up to four servers that write the same points, 0 to 3.
     pub replica: u8,
     /// Writer number, 14 bits; `None` takes a free one.
@@ -171,6 +173,7 @@ impl Default for Cassandra {
             datacenter: None,
             keyspace: "biggraphite".to_owned(),
             keyspace_metadata: "biggraphite_metadata".to_owned(),
+            apply_schema: false,
             replica: 0,
             writer: None,
             consistency_read: ConsistencyLevel::LocalOne,

@@ -175,6 +175,7 @@ fn resolve_cassandra(raw: raw::Cassandra, tls: raw::Tls) -> Cassandra {
         datacenter: raw.datacenter.0,
         keyspace: raw.keyspace.0,
         keyspace_metadata: raw.keyspace_metadata.0,
+        apply_schema: raw.apply_schema.0,
         replica: u8::try_from(raw.replica.0).expect("its kind allows 0 to 3"),
         writer: raw.writer.0,
         consistency_read: raw.consistency_read.0,

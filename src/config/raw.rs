@@ -85,6 +85,7 @@ sections! {
         datacenter: MaybeText = r#""""#, "Ask only nodes of this data centre; `\"\"` asks all, which is right for a cluster in one place.";
         keyspace: Keyspace = r#""biggraphite""#, "Keyspace of the points.";
         keyspace_metadata: Keyspace = r#""biggraphite_metadata""#, "Keyspace of the metrics and directories.";
+        apply_schema: Switch = "false", "Make missing keyspaces, tables and indexes at a start, as `plumbago schema apply --create-keyspaces` does: a keyspace gets three replicas, or as many as there are nodes. With false the server says what is missing, and points wait on disk.";
         replica: Number<0, 3> = "0", "Which replica of a pair of servers this one is, 0 to 3.";
         writer: WriterId = r#""auto""#, "This server's writer number, 0 to 16382; `\"auto\"` takes a free one.";
         consistency_read: ConsistencyChoice = r#""LOCAL_ONE""#, "Consistency level of reading points.";

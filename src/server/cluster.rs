@@ -2,7 +2,8 @@
 
 use anyhow::{Context as _, bail};
 
-use crate::config::{self, ConsistencyLevel};
+use crate::config::{self, CassandraIndex, Config, ConsistencyLevel};
+use crate::store::cassandra::schema::{Indexes, Schema};
 use crate::store::cassandra::{Consistency, Levels, Login, Settings, Tls};
 
 /// What `[store.cassandra]` says.
@@ -30,6 +31,18 @@ pub fn cluster_settings(config: &config::Cassandra) -> anyhow::Result<Settings> 
             verify_address: tls.verify_address,
         }),
     })
+}
+
+/// The tables and indexes that the configured retentions need.
+pub fn cluster_schema(config: &Config, settings: &Settings) -> Schema {
+    let rules = &config.retention;
+    let retentions = rules.schemas.iter().map(|rule| &rule.gives).chain([&rules.default_retention]);
+    // The index in memory is answered by SASI until it is loaded.
+    let indexes = match config.cassandra.index {
+        CassandraIndex::Memory | CassandraIndex::Sasi => Indexes::Sasi,
+        CassandraIndex::Sai => Indexes::Sai,
+    };
+    Schema::new(settings, retentions, indexes)
 }
 
 /// Cassandra's port is nearly always this one.

@@ -10,7 +10,7 @@ use super::setbacks::Setbacks;
 use crate::config::Config;
 use crate::store::StoreError;
 use crate::store::cassandra::{Cluster, Lease, RENEW_INTERVAL, Sender};
-use crate::store::clustered::{Clustered, Shipped, Shipper};
+use crate::store::clustered::{Clustered, SchemaWatch, Shipped, Shipper};
 use crate::telemetry::Telemetry;
 
 /// See the module documentation.
@@ -18,6 +18,7 @@ pub(super) struct Delivery {
     pub(super) cluster: Arc<Cluster>,
     pub(super) store: Arc<Clustered>,
     shipper: Shipper,
+    tables: Arc<SchemaWatch>,
     telemetry: Arc<Telemetry>,
     /// One parcel at a time: two that send the same one do no harm, but count it twice.
     shipping: Mutex<()>,
@@ -33,6 +34,7 @@ impl Delivery {
     pub(super) fn new(
         cluster: Arc<Cluster>,
         store: Arc<Clustered>,
+        tables: Arc<SchemaWatch>,
         config: &Config,
         telemetry: Arc<Telemetry>,
     ) -> Self {
@@ -41,6 +43,7 @@ impl Delivery {
             shipper: Shipper::new(Arc::clone(&store), sender),
             cluster,
             store,
+            tables,
             telemetry,
             shipping: Mutex::new(()),
             lease: Mutex::new(None),
@@ -50,6 +53,11 @@ impl Delivery {
             spool_bytes: config.cassandra.spool_bytes,
             setbacks: Setbacks::new("points do not arrive in the cluster; they wait on disk"),
         }
+    }
+
+    /// Before anything is sent: an error if the tables are such that this server must not write to them.
+    pub(super) fn inspect_tables(&self) -> Result<(), StoreError> {
+        Ok(self.tables.inspect()?)
     }
 
     /// Points of cuts that have not arrived.
@@ -69,12 +77,12 @@ impl Delivery {
 
     /// What keeps points from arriving, if something does.
     pub(super) fn trouble(&self) -> Option<String> {
-        self.setbacks.last()
+        self.tables.trouble().or_else(|| self.setbacks.last())
     }
 
     /// Sends what is due, unless it is too soon after a failure.
     pub(super) fn run_due(&self) {
-        if self.setbacks.is_over() {
+        if self.setbacks.is_over() && self.tables.pass().is_ok() {
             self.run();
         }
     }
@@ -99,6 +107,7 @@ impl Delivery {
 
     /// Stops trying: the server stops, and what is left is sent after the next start.
     pub(super) fn stop(&self) {
+        self.tables.stop();
         self.shipper.sender().stop();
     }
 
@@ -116,6 +125,7 @@ impl Delivery {
             return Ok(None);
         }
         let _shipping = self.shipping.lock();
+        self.tables.pass()?;
         let shard = self.shard()?;
         self.shipper.ship_one(shard)
     }

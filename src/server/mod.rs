@@ -19,7 +19,7 @@ mod source;
 mod storage;
 mod tags;
 
-pub use cluster::cluster_settings;
+pub use cluster::{cluster_schema, cluster_settings};
 pub use copy::CopyError;
 pub use engine::{Engine, now};
 pub use run::run;

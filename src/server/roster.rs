@@ -18,7 +18,7 @@ use crate::store::cassandra::names::{
 };
 use crate::store::cassandra::schema::Indexes;
 use crate::store::cassandra::{Cluster, erase};
-use crate::store::clustered::Clustered;
+use crate::store::clustered::{Clustered, SchemaWatch};
 use plumbago_model::glob::Glob;
 use plumbago_model::{Cancel, MetricId, Policy, Span, Stage};
 
@@ -45,6 +45,7 @@ const MAX_READ: usize = 100_000;
 pub(super) struct Roster {
     names: Names,
     store: Arc<Clustered>,
+    tables: Arc<SchemaWatch>,
     index: CassandraIndex,
     default: Arc<Policy>,
     creation: Creation,
@@ -82,6 +83,7 @@ impl Roster {
     pub(super) fn new(
         cluster: Arc<Cluster>,
         store: Arc<Clustered>,
+        tables: Arc<SchemaWatch>,
         config: &Config,
     ) -> Result<Self, StoreError> {
         let indexes = match config.cassandra.index {
@@ -96,6 +98,7 @@ impl Roster {
         let per_second = u32::try_from(config.ingest.max_creates_per_second).ok().filter(|&rate| rate > 0);
         Ok(Self {
             names: Names::new(cluster, indexes),
+            tables,
             index: config.cassandra.index,
             default: Arc::new(config.retention.default_policy()),
             creation: Creation { per_second, ..Creation::default() },
@@ -134,7 +137,7 @@ impl Roster {
 
     /// Does what is due. Called every second or so, and at once again if it says that there is more.
     pub(super) fn run(&self, engine: &Engine) -> bool {
-        if !self.setbacks.is_over() {
+        if !self.setbacks.is_over() || self.tables.pass().is_err() {
             return false;
         }
         let done = self

@@ -28,6 +28,9 @@ pub fn run(config: Config) -> Result<()> {
     if moved > 0 {
         tracing::info!(metrics = moved, "metrics were put under the policies of changed rules");
     }
+    if let Some(delivery) = engine.store.delivery() {
+        delivery.inspect_tables()?;
+    }
     let background = Background::start(&engine)?;
     let signals = {
         let _inside = queries.enter();

@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::cluster_settings;
 use super::delivery::Delivery;
 use super::roster::Roster;
+use super::{cluster_schema, cluster_settings};
 use crate::config::{Config, StoreKind};
 use crate::store::cassandra::{Cluster, Events};
-use crate::store::clustered::Clustered;
+use crate::store::clustered::{Clustered, SchemaWatch};
 use crate::store::embedded::Embedded;
 use crate::store::{EventStore, MetricStore, PointStore, StoreError};
 use crate::telemetry::Telemetry;
@@ -50,7 +50,11 @@ impl Storage {
                 }
             }
             StoreKind::Cassandra => {
-                let cluster = Arc::new(Cluster::new(cluster_settings(&config.cassandra)?)?);
+                let settings = cluster_settings(&config.cassandra)?;
+                let schema = cluster_schema(config, &settings);
+                let cluster = Arc::new(Cluster::new(settings)?);
+                let tables =
+                    Arc::new(SchemaWatch::new(Arc::clone(&cluster), schema, config.cassandra.apply_schema));
                 let store = Arc::new(Clustered::open(path, &cluster, config.cassandra.max_queries)?);
                 Self {
                     points: Arc::clone(&store.points),
@@ -61,10 +65,11 @@ impl Storage {
                         Delivery::new(
                             Arc::clone(&cluster),
                             Arc::clone(&store),
+                            Arc::clone(&tables),
                             config,
                             Arc::clone(telemetry),
                         ),
-                        Roster::new(cluster, store, config)?,
+                        Roster::new(cluster, store, tables, config)?,
                     ))),
                 }
             }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Server, now};
 use crate::protobuf::{Message, text};
-use crate::servers::{SCHEMA, fresh, settle, setup, until};
+use crate::servers::{fresh, schema, settle, setup, until};
 
 /// Servers that look names up in each way, with metrics that another server wrote.
 struct Servers {
@@ -18,8 +18,8 @@ struct Servers {
 }
 
 impl Servers {
-    fn start() -> Option<Self> {
-        let settings = SCHEMA.as_ref()?;
+    fn start(test: &str) -> Option<Self> {
+        let settings = schema(test)?;
         let writer = setup(settings, "memory").start();
         let (top, t) = (fresh("eco"), now() - 60);
         writer.store(&format!("{top}.a.x 1.5 {t}\n{top}.a.y 2 {t}\n{top}.b 3 {t}\n{top}.t;dc=east 4 {t}\n"));
@@ -48,7 +48,7 @@ fn tree(server: &Server, path: &str) -> Vec<(String, bool, bool)> {
 
 #[test]
 fn the_metric_browser_shows_what_is_in_the_cluster() {
-    let Some(servers) = Servers::start() else { return };
+    let Some(servers) = Servers::start("the_metric_browser_shows_what_is_in_the_cluster") else { return };
     let (top, t) = (&servers.top, servers.t);
     for (index, server) in servers.both() {
         let expected = [("a".to_owned(), false, true), ("b".to_owned(), true, false)];
@@ -87,7 +87,9 @@ fn carbonapi(server: &Server, path: &str, body: &[u8]) -> Message {
 
 #[test]
 fn carbonapi_and_graphite_web_find_what_is_in_the_cluster() {
-    let Some(servers) = Servers::start() else { return };
+    let Some(servers) = Servers::start("carbonapi_and_graphite_web_find_what_is_in_the_cluster") else {
+        return;
+    };
     let top = &servers.top;
     for (index, server) in servers.both() {
         let found = carbonapi(server, "/metrics/find/", &text(1, &format!("{top}.*")));

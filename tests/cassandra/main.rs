@@ -21,8 +21,10 @@ mod older;
 mod operate;
 #[path = "../server/protobuf.rs"]
 mod protobuf;
+mod replicas;
 mod schema;
 mod secure;
 mod servers;
 #[path = "../server/skip.rs"]
 mod skip;
+mod tables;

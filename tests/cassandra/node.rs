@@ -50,13 +50,18 @@ pub(crate) fn biggraphite(test: &str) -> Option<PathBuf> {
 
 /// Settings for the shared node; `None` after a loud skip.
 pub(crate) fn shared(test: &str) -> Option<Settings> {
-    match &*SHARED {
-        Ok(node) => Some(with_own_keyspaces(Settings { nodes: vec![node.clone()], ..patient() })),
-        Err(why) => {
-            skip(test, why);
-            None
-        }
-    }
+    or_skip(test, reachable())
+}
+
+/// Settings for the shared node, or why there is none. For what several tests share: each of them skips by [`or_skip`].
+pub(crate) fn reachable() -> Result<Settings, String> {
+    let node = SHARED.as_ref().map_err(String::clone)?;
+    Ok(with_own_keyspaces(Settings { nodes: vec![node.clone()], ..patient() }))
+}
+
+/// `None` after a loud skip.
+pub(crate) fn or_skip<T>(test: &str, result: Result<T, impl AsRef<str>>) -> Option<T> {
+    result.map_err(|why| skip(test, why.as_ref())).ok()
 }
 
 /// It stays up after the tests: the next run is faster by the time it takes to start, and `scripts/cassandra stop` ends it.

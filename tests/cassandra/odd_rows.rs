@@ -4,7 +4,7 @@ use plumbago::store::cassandra::{Cluster, Purpose, Settings};
 use uuid::Uuid;
 
 use crate::harness::{Server, now};
-use crate::servers::{SCHEMA, fresh, settle, setup, until};
+use crate::servers::{fresh, schema, settle, setup, until};
 
 const NAMESPACE: Uuid = uuid::uuid!("00000000-1111-2222-3333-444444444444");
 
@@ -50,7 +50,7 @@ fn found(server: &Server, pattern: &str) -> Vec<String> {
 
 #[test]
 fn odd_rows_break_no_query() {
-    let Some(settings) = &*SCHEMA else { return };
+    let Some(settings) = schema("odd_rows_break_no_query") else { return };
     let tables = Tables { cluster: Cluster::connect(settings.clone()).unwrap(), settings };
     let (top, base) = (fresh("odd"), (now() - 5400) / 60 * 60);
     let name = format!("{top}.web.cpu");

@@ -10,7 +10,7 @@ use plumbago_model::Stage;
 use serde_json::Value;
 
 use crate::harness::{Server, Setup, now};
-use crate::servers::{SCHEMA, fresh, settle, setup, until};
+use crate::servers::{fresh, schema, settle, setup, until};
 
 const STAGES: [&str; 3] = ["7200*1s_0", "2160*10s_aggr", "2880*60s_aggr"];
 
@@ -93,7 +93,7 @@ fn found(server: &Server, pattern: &str) -> usize {
 
 #[test]
 fn what_is_undelivered_of_a_deleted_metric_does_not_come_back() {
-    let Some(settings) = &*SCHEMA else { return };
+    let Some(settings) = schema("what_is_undelivered_of_a_deleted_metric_does_not_come_back") else { return };
     let tables = Tables::new(settings);
     let (top, base) = (fresh("undelivered"), now() - 600);
     // Its points wait for an hour unless they are asked for.
@@ -124,7 +124,7 @@ fn what_is_undelivered_of_a_deleted_metric_does_not_come_back() {
 
 #[test]
 fn a_deletion_that_was_interrupted_is_completed_by_the_next() {
-    let Some(settings) = &*SCHEMA else { return };
+    let Some(settings) = schema("a_deletion_that_was_interrupted_is_completed_by_the_next") else { return };
     let tables = Tables::new(settings);
     let (top, base) = (fresh("interrupted"), now() - 600);
     let server = setup(settings, "memory").start();
@@ -152,7 +152,7 @@ fn a_deletion_that_was_interrupted_is_completed_by_the_next() {
 
 #[test]
 fn a_cluster_tells_of_itself_while_a_server_runs() {
-    let Some(settings) = &*SCHEMA else { return };
+    let Some(settings) = schema("a_cluster_tells_of_itself_while_a_server_runs") else { return };
     let tables = Tables::new(settings);
     let (top, base) = (fresh("told"), (now() - 5400) / 60 * 60);
     let server = setup(settings, "memory").start();
@@ -218,7 +218,7 @@ fn coarse(server: &Server, name: &str, reach: u64, base: u64) -> Vec<(f64, u64)>
 
 #[test]
 fn a_metric_renamed_while_it_is_written_has_every_point_once() {
-    let Some(settings) = &*SCHEMA else { return };
+    let Some(settings) = schema("a_metric_renamed_while_it_is_written_has_every_point_once") else { return };
     let tables = Tables::new(settings);
     let (top, base) = (fresh("renamed"), (now() - 5400) / 60 * 60);
     let (old, new) = (format!("{top}.old.sum"), format!("{top}.new.sum"));
@@ -261,7 +261,7 @@ fn a_metric_renamed_while_it_is_written_has_every_point_once() {
 
 #[test]
 fn aggregates_that_are_not_written_yet_are_made_for_the_copy() {
-    let Some(settings) = &*SCHEMA else { return };
+    let Some(settings) = schema("aggregates_that_are_not_written_yet_are_made_for_the_copy") else { return };
     let tables = Tables::new(settings);
     let (old, new, base) = (fresh("open.old.sum"), fresh("open.new.sum"), now() - 120);
     let (old, new) = (format!("{old}.sum"), format!("{new}.sum"));
@@ -279,7 +279,7 @@ fn aggregates_that_are_not_written_yet_are_made_for_the_copy() {
 
 #[test]
 fn a_directory_is_copied_with_all_that_is_below_it() {
-    let Some(settings) = &*SCHEMA else { return };
+    let Some(settings) = schema("a_directory_is_copied_with_all_that_is_below_it") else { return };
     let tables = Tables::new(settings);
     let (top, base) = (fresh("below"), (now() - 5400) / 60 * 60);
     let server = summing(settings, "memory").start();
@@ -325,7 +325,9 @@ fn a_directory_is_copied_with_all_that_is_below_it() {
 
 #[test]
 fn names_without_data_stop_being_found_and_come_back_with_a_point() {
-    let Some(settings) = &*SCHEMA else { return };
+    let Some(settings) = schema("names_without_data_stop_being_found_and_come_back_with_a_point") else {
+        return;
+    };
     let tables = Tables::new(settings);
     let (top, time) = (fresh("expired"), now());
     let (old, then) = (format!("{top}.old"), "minTimeuuid(1000000000000)");

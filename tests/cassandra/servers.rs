@@ -15,14 +15,19 @@ use serde_json::json;
 pub(crate) const RETENTIONS: &str = "1s:2h,10s:6h,60s:2d";
 
 /// Keyspaces with all tables, for all tests here: making the indexes takes longest.
-pub(crate) static SCHEMA: LazyLock<Option<Settings>> = LazyLock::new(|| {
-    let settings = node::shared("servers")?;
+static SCHEMA: LazyLock<Result<Settings, String>> = LazyLock::new(|| {
+    let settings = node::reachable()?;
     let cluster = Cluster::connect(settings.clone()).unwrap();
     let retention: Retention = "7200*1s:2160*10s:2880*60s".parse().unwrap();
     let schema = Schema::new(&settings, [&retention], Indexes::Sasi);
     apply(&cluster, &schema, Some(&Replication::everywhere(1)), &mut |_| {}).unwrap();
-    Some(settings)
+    Ok(settings)
 });
+
+/// Where all tables are; `None` after a loud skip.
+pub(crate) fn schema(test: &str) -> Option<&'static Settings> {
+    node::or_skip(test, SCHEMA.as_ref())
+}
 
 pub(crate) fn setup(settings: &Settings, index: &str) -> Setup {
     Setup::new()
@@ -56,7 +61,7 @@ pub(crate) fn until(what: &str, mut done: impl FnMut() -> bool) {
 
 #[test]
 fn points_are_read_back_before_and_after_they_arrive() {
-    let Some(settings) = &*SCHEMA else { return };
+    let Some(settings) = schema("points_are_read_back_before_and_after_they_arrive") else { return };
     let server = setup(settings, "memory").start();
     let (name, base) = (fresh("arrive"), now() - 600);
     let sent: Vec<(f64, u64)> = (0..50).map(|i| (i as f64 + 0.5, base + i)).collect();
@@ -74,7 +79,7 @@ fn points_are_read_back_before_and_after_they_arrive() {
 
 #[test]
 fn two_writers_of_one_metric_add_up() {
-    let Some(settings) = &*SCHEMA else { return };
+    let Some(settings) = schema("two_writers_of_one_metric_add_up") else { return };
     let (one, two) = (setup(settings, "memory").start(), setup(settings, "memory").start());
     let name = fresh("both");
     // Two hours and more: read from the second stage. Long enough ago for its slots to be settled.
@@ -124,7 +129,7 @@ fn value(i: u64) -> f64 {
 
 #[test]
 fn all_three_ways_to_look_globs_up_agree() {
-    let Some(settings) = &*SCHEMA else { return };
+    let Some(settings) = schema("all_three_ways_to_look_globs_up_agree") else { return };
     let writer = setup(settings, "memory").start();
     let (top, time) = (fresh("globs"), now());
     let mut lines = String::new();
@@ -158,7 +163,7 @@ fn all_three_ways_to_look_globs_up_agree() {
 
 #[test]
 fn a_kill_loses_nothing_and_counts_nothing_twice() {
-    let Some(settings) = &*SCHEMA else { return };
+    let Some(settings) = schema("a_kill_loses_nothing_and_counts_nothing_twice") else { return };
     let (name, base) = (fresh("killed"), (now() - 5400) / 60 * 60);
     let mut setup = setup(settings, "memory").set("store.cassandra.flush_interval", "1s");
     for round in 0..4_u64 {
@@ -210,8 +215,8 @@ fn a_server_starts_and_takes_points_without_the_cluster() {
 /// What BigGraphite wrote is served, and what we wrote is what BigGraphite reads, in every stage.
 #[test]
 fn biggraphite_and_we_read_each_other() {
-    let Some(settings) = &*SCHEMA else { return };
     let test = "biggraphite_and_we_read_each_other";
+    let Some(settings) = schema(test) else { return };
     let Some(mut theirs) = BigGraphite::start(test, settings) else { return };
     let (they, we, base) = (fresh("they.wrote"), fresh("we.wrote"), (now() - 5400) / 60 * 60);
     let config = json!({"aggregator": "average", "retention": "7200*1s:2160*10s:2880*60s", "carbon_xfilesfactor": "0.000000"});
@@ -250,7 +255,7 @@ fn biggraphite_and_we_read_each_other() {
 
 #[test]
 fn what_one_deletes_is_gone_for_all() {
-    let Some(settings) = &*SCHEMA else { return };
+    let Some(settings) = schema("what_one_deletes_is_gone_for_all") else { return };
     let (top, time) = (fresh("deleted"), now());
     let (one, two) = (setup(settings, "memory").start(), setup(settings, "memory").start());
     one.store(&format!("{top}.a.x 1 {time}\n{top}.b.x 1 {time}\n"));
@@ -285,7 +290,7 @@ fn what_one_deletes_is_gone_for_all() {
 /// BigGraphite's tools remove rows and tell nobody.
 #[test]
 fn what_vanished_from_the_tables_is_forgotten() {
-    let Some(settings) = &*SCHEMA else { return };
+    let Some(settings) = schema("what_vanished_from_the_tables_is_forgotten") else { return };
     let (top, old) = (fresh("vanished"), now() - 7000);
     let memory = setup(settings, "memory").set("store.cassandra.reload_interval", "1s").start();
     let sasi = setup(settings, "sasi").start();
@@ -320,7 +325,7 @@ fn what_vanished_from_the_tables_is_forgotten() {
 
 #[test]
 fn an_event_is_everybodys_when_it_is_answered() {
-    let Some(settings) = &*SCHEMA else { return };
+    let Some(settings) = schema("an_event_is_everybodys_when_it_is_answered") else { return };
     let (one, two) = (setup(settings, "memory").start(), setup(settings, "memory").start());
     let (tag, t) = (fresh("deploy"), now() - 100);
     for (server, what) in [(&one, "first"), (&two, "second")] {
@@ -337,7 +342,9 @@ fn an_event_is_everybodys_when_it_is_answered() {
 
 #[test]
 fn tags_are_shared_with_all_names_in_memory_and_refused_without() {
-    let Some(settings) = &*SCHEMA else { return };
+    let Some(settings) = schema("tags_are_shared_with_all_names_in_memory_and_refused_without") else {
+        return;
+    };
     let (one, two) = (setup(settings, "memory").start(), setup(settings, "memory").start());
     let (name, t) = (fresh("tagged"), now() - 60);
     let find = |server: &Server, expressions: &str| {

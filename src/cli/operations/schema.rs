@@ -6,24 +6,17 @@ use anyhow::{Result, bail};
 use serde_json::json;
 
 use crate::cli::{self, Output, SchemaAction, UsageError, to_stdout};
-use crate::config::{CassandraIndex, Config};
-use crate::server::cluster_settings;
+use crate::config::Config;
+use crate::server::{cluster_schema, cluster_settings};
 use crate::store::cassandra::Cluster;
-use crate::store::cassandra::schema::{self, Indexes, Progress, Replication, Schema, Weight};
+use crate::store::cassandra::schema::{self, Progress, Replication, Schema, Weight};
 
 /// Does what `schema` was asked.
 pub(in crate::cli) fn schema(config: &Config, args: &cli::Schema, output: Output) -> Result<()> {
     let replication = args.replication.as_deref().map(Replication::from_json).transpose();
     let replication = replication.map_err(|error| UsageError(format!("--replication: {error}")))?;
     let settings = cluster_settings(&config.cassandra)?;
-    let rules = &config.retention;
-    let retentions = rules.schemas.iter().map(|rule| &rule.gives).chain([&rules.default_retention]);
-    // The index in memory is answered by SASI until it is loaded.
-    let indexes = match config.cassandra.index {
-        CassandraIndex::Memory | CassandraIndex::Sasi => Indexes::Sasi,
-        CassandraIndex::Sai => Indexes::Sai,
-    };
-    let schema = Schema::new(&settings, retentions, indexes);
+    let schema = cluster_schema(config, &settings);
     match args.action {
         SchemaAction::Print => {
             let text = schema.print(&replication.unwrap_or_default());
@@ -34,7 +27,7 @@ pub(in crate::cli) fn schema(config: &Config, args: &cli::Schema, output: Output
             let cluster = Cluster::connect(settings)?;
             let replication = match (args.create_keyspaces, replication) {
                 (true, Some(given)) => Some(given),
-                (true, None) => Some(Replication::everywhere(cluster.block_on(cluster.node_count())?.min(3))),
+                (true, None) => Some(cluster.block_on(Replication::suitable(&cluster))?),
                 (false, None) => None,
                 (false, Some(_)) => {
                     bail!(UsageError("--replication is of use with --create-keyspaces only".to_owned()))

@@ -10,10 +10,12 @@
 //! |--------------|-----------------------------------------------------------------|
 //! | `identities` | the metrics' ids in the cluster                                 |
 //! | `shipper`    | sending cuts, in order, until they have arrived                 |
+//! | `schema_watch` | waiting until the cluster has the tables that are needed        |
 //! | `reader`     | what all writers have, and what is still here                   |
 
 mod identities;
 mod reader;
+mod schema_watch;
 mod shipper;
 
 use std::path::Path;
@@ -21,6 +23,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 
 pub use identities::Identities;
+pub use schema_watch::SchemaWatch;
 pub use shipper::{Shipped, Shipper};
 
 use super::cassandra::{Cluster, Fetcher};

@@ -15,13 +15,13 @@ use super::{Subject, events, metrics, points};
 use crate::node;
 
 /// Keyspaces with the tables that the claims use.
-static SCHEMA: LazyLock<Option<Settings>> = LazyLock::new(|| {
-    let settings = node::shared("conformance")?;
+static SCHEMA: LazyLock<Result<Settings, String>> = LazyLock::new(|| {
+    let settings = node::reachable()?;
     let cluster = Cluster::connect(settings.clone()).unwrap();
     let retention: Retention = "8640*10s:720*3600s".parse().unwrap();
     let schema = Schema::new(&settings, [&retention], Indexes::Sai);
     apply(&cluster, &schema, Some(&Replication::everywhere(1)), &mut |_| {}).unwrap();
-    Some(settings)
+    Ok(settings)
 });
 
 /// A directory in front of the shared node, with metrics nobody else has.
@@ -41,8 +41,9 @@ struct Open {
 }
 
 impl InFront {
-    fn new() -> Option<Self> {
-        SCHEMA.as_ref()?;
+    /// `None` after a loud skip.
+    fn new(test: &str) -> Option<Self> {
+        node::or_skip(test, SCHEMA.as_ref())?;
         let dir = tempfile::tempdir().unwrap();
         let mut subject = Self { dir, prefix: uuid::Uuid::new_v4().simple().to_string(), open: None };
         subject.reopen();
@@ -169,7 +170,8 @@ impl PointStore for Delivered {
 macro_rules! claims {
     ($module:ident: $($claim:ident,)*) => {
         $(#[test] fn $claim() {
-            let Some(subject) = InFront::new() else { return };
+            let test = concat!("clustered::", stringify!($claim));
+            let Some(subject) = InFront::new(test) else { return };
             $module::$claim(subject);
         })*
     };
@@ -180,7 +182,9 @@ super::every_claim! { claims }
 /// Both servers of a cluster see what either takes, and never give out the same id, not even in the same second.
 #[test]
 fn servers_share_events_and_their_ids_never_meet() {
-    let (Some(one), Some(two)) = (InFront::new(), InFront::new()) else { return };
+    let test = "servers_share_events_and_their_ids_never_meet";
+    let Some(one) = InFront::new(test) else { return };
+    let Some(two) = InFront::new(test) else { return };
     let when = 4_100_000_000 + uuid::Uuid::new_v4().as_u128() as u32 % 100_000_000;
     let add = |subject: &InFront, name: &str| -> Vec<EventId> {
         let event = |n| Event { when, what: format!("{name} {n}"), tags: Vec::new(), data: String::new() };
@@ -213,7 +217,8 @@ mod queried {
     macro_rules! claims {
         ($($claim:ident,)*) => {
             $(#[test] fn $claim() {
-                let Some(subject) = InFront::new() else { return };
+                let test = concat!("clustered::queried::", stringify!($claim));
+                let Some(subject) = InFront::new(test) else { return };
                 points::$claim(Queried(subject));
             })*
         };

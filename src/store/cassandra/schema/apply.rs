@@ -25,6 +25,11 @@ impl Replication {
         Self(options.into())
     }
 
+    /// Three replicas in every data centre, or as many as a smaller cluster has nodes.
+    pub async fn suitable(cluster: &Cluster) -> Result<Self, ClusterError> {
+        Ok(Self::everywhere(cluster.node_count().await?.clamp(1, 3)))
+    }
+
     /// From JSON such as `{"class": "NetworkTopologyStrategy", "dc1": 3}`.
     pub fn from_json(text: &str) -> Result<Self, String> {
         let example = "write something like {\"class\": \"NetworkTopologyStrategy\", \"dc1\": 3}";
@@ -90,16 +95,24 @@ pub fn apply(
     replication: Option<&Replication>,
     progress: &mut dyn FnMut(&Progress),
 ) -> Result<usize, ClusterError> {
-    cluster.block_on(async {
-        keyspaces(cluster, schema, replication).await?;
-        if missing(cluster, schema).await?.is_empty() {
-            return Ok(0);
-        }
-        let lock = Lock::take(cluster, schema, progress).await?;
-        let made = make(cluster, schema, &lock, progress).await;
-        lock.release().await;
-        made
-    })
+    cluster.block_on(make_missing(cluster, schema, replication, progress))
+}
+
+/// [`apply`] for those who may have to give it up halfway: what was made stays, and the lock runs out by itself.
+pub async fn make_missing(
+    cluster: &Cluster,
+    schema: &Schema,
+    replication: Option<&Replication>,
+    progress: &mut dyn FnMut(&Progress),
+) -> Result<usize, ClusterError> {
+    keyspaces(cluster, schema, replication).await?;
+    if missing(cluster, schema).await?.is_empty() {
+        return Ok(0);
+    }
+    let lock = Lock::take(cluster, schema, progress).await?;
+    let made = make(cluster, schema, &lock, progress).await;
+    lock.release().await;
+    made
 }
 
 async fn keyspaces(

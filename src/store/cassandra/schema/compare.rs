@@ -18,18 +18,41 @@ pub enum Weight {
     Wrong,
 }
 
+/// What kind of thing differs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// A keyspace.
+    Keyspace,
+    /// A table.
+    Table,
+    /// An index.
+    Index,
+}
+
 /// One difference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
     /// How much it matters.
     pub weight: Weight,
+    /// What kind of thing differs.
+    pub subject: Subject,
+    /// Its name: `keyspace`, `keyspace.table`.
+    pub name: String,
     /// What differs, as a sentence.
     pub text: String,
 }
 
 impl Difference {
-    fn new(weight: Weight, text: String) -> Self {
-        Self { weight, text }
+    fn keyspace(name: &str, text: String) -> Self {
+        Self { weight: Weight::Missing, subject: Subject::Keyspace, name: name.to_owned(), text }
+    }
+
+    fn of(item: &Item, weight: Weight, text: String) -> Self {
+        let (subject, name) = match &item.index {
+            Some((index, _)) => (Subject::Index, index.clone()),
+            None => (Subject::Table, format!("{}.{}", item.keyspace, item.table)),
+        };
+        Self { weight, subject, name, text }
     }
 }
 
@@ -72,7 +95,7 @@ fn differences(schema: &Schema, live: &BTreeMap<String, Option<Keyspace>>) -> Ve
                 "keyspace {keyspace} does not exist; make it with the replication you want, for example: {}",
                 one_line(&create)
             );
-            found.push(Difference::new(Weight::Missing, text));
+            found.push(Difference::keyspace(keyspace, text));
         }
     }
     for item in schema.items() {
@@ -82,7 +105,8 @@ fn differences(schema: &Schema, live: &BTreeMap<String, Option<Keyspace>>) -> Ve
             None => {
                 let effect =
                     item.stage.map_or_else(String::new, |s| format!(": points of stage {s} have no place"));
-                found.push(Difference::new(Weight::Missing, format!("{} is missing{effect}", item.title())));
+                let text = format!("{} is missing{effect}", item.title());
+                found.push(Difference::of(&item, Weight::Missing, text));
             }
             Some(table) => compare_item(&item, table, schema.indexes, &mut found),
         }
@@ -98,7 +122,8 @@ fn compare_item(item: &Item, table: &Table, indexes: Indexes, found: &mut Vec<Di
                 Indexes::Sai => "StorageAttachedIndex",
             };
             match find_index(table, name, column) {
-                None => found.push(Difference::new(
+                None => found.push(Difference::of(
+                    item,
                     Weight::Missing,
                     format!("{} is missing: finds by {column} do not work", item.title()),
                 )),
@@ -109,7 +134,7 @@ fn compare_item(item: &Item, table: &Table, indexes: Indexes, found: &mut Vec<Di
                         index.class,
                         index.column
                     );
-                    found.push(Difference::new(Weight::Wrong, text));
+                    found.push(Difference::of(item, Weight::Wrong, text));
                 }
                 Some(_) => {}
             }
@@ -125,7 +150,7 @@ fn compare_item(item: &Item, table: &Table, indexes: Indexes, found: &mut Vec<Di
 
 fn compare_columns(item: &Item, table: &Table, found: &mut Vec<Difference>) {
     let title = item.title();
-    let mut wrong = |text| found.push(Difference::new(Weight::Wrong, text));
+    let mut wrong = |text| found.push(Difference::of(item, Weight::Wrong, text));
     let expected = template::columns(&item.cql);
     for column in &expected {
         let name = &column.name;
@@ -154,11 +179,13 @@ fn compare_options(item: &Item, stage: Stage, table: &Table, found: &mut Vec<Dif
     let comment: serde_json::Value = serde_json::from_str(&table.comment).unwrap_or_default();
     match comment.get("row_size_ms").and_then(serde_json::Value::as_i64) {
         Some(size) if size == points::row_size_ms(stage) => {}
-        Some(size) => found.push(Difference::new(
+        Some(size) => found.push(Difference::of(
+            item,
             Weight::Wrong,
             format!("{title}: its partitions are {size} ms long, expected {}", points::row_size_ms(stage)),
         )),
-        None => found.push(Difference::new(
+        None => found.push(Difference::of(
+            item,
             Weight::Note,
             format!("{title}: its comment is not BigGraphite's, so its tools cannot read the table's stage"),
         )),
@@ -166,7 +193,7 @@ fn compare_options(item: &Item, stage: Stage, table: &Table, found: &mut Vec<Dif
     let mut note = |what: &str, there: &str, expected: &str| {
         if there != expected {
             let text = format!("{title}: {what} is {there}, BigGraphite makes it {expected}");
-            found.push(Difference::new(Weight::Note, text));
+            found.push(Difference::of(item, Weight::Note, text));
         }
     };
     note("default_time_to_live", &table.ttl_secs.to_string(), &points::ttl_secs(stage).to_string());

@@ -10,8 +10,8 @@ mod template;
 
 use std::fmt::Write as _;
 
-pub use apply::{Progress, Replication, apply};
-pub use compare::{Difference, Weight, check};
+pub use apply::{Progress, Replication, apply, make_missing};
+pub use compare::{Difference, Subject, Weight, check};
 pub use points::{row_size_ms, table_name, ttl_secs};
 use uuid::Uuid;
 
