@@ -5,6 +5,7 @@
 //! and compressing wait until the cut.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use plumbago_model::{MetricId, Point, PolicyId, Span};
@@ -21,42 +22,91 @@ struct Entry {
     value: f64,
 }
 
-/// Grown by whole segments, so that it never moves what it holds.
+/// Grown by whole segments, so that it never moves what it holds. A full segment never changes again, and readers share it.
 #[derive(Debug, Default)]
 struct Arena {
-    segments: Vec<Vec<Entry>>,
-    len: u32,
+    full: Vec<Arc<Vec<Entry>>>,
+    open: Vec<Entry>,
 }
 
 impl Arena {
     fn push(&mut self, entry: Entry) -> u32 {
-        let at = self.len;
-        if at as usize & (SEGMENT - 1) == 0 {
-            self.segments.push(Vec::with_capacity(SEGMENT));
+        let at = self.len();
+        if self.open.len() == SEGMENT {
+            self.full.push(Arc::new(std::mem::take(&mut self.open)));
         }
-        if let Some(segment) = self.segments.last_mut() {
-            segment.push(entry);
+        if self.open.is_empty() {
+            self.open.reserve_exact(SEGMENT);
         }
-        self.len += 1;
+        self.open.push(entry);
         at
     }
 
-    fn get(&self, at: u32) -> Entry {
-        self.segments[(at >> SEGMENT_BITS) as usize][at as usize & (SEGMENT - 1)]
+    fn len(&self) -> u32 {
+        self.first_open() + self.open.len() as u32
     }
 
-    /// Several lists at once, a step back in all of them at a time: a list alone is read at the pace of one cache miss
-    /// after another. `visit` gets the number of the list; the points of one list come newest first.
-    fn walk_many(&self, newest: impl Iterator<Item = u32>, mut visit: impl FnMut(usize, Point)) {
+    /// The number of the first entry that is not in a full segment.
+    fn first_open(&self) -> u32 {
+        (self.full.len() << SEGMENT_BITS) as u32
+    }
+
+    /// Several lists at once, as far as they lie in the open segment; the walk goes on in the full ones. `visit` gets
+    /// the number of the list, and the points of one list come newest first.
+    fn walk_open(&self, newest: impl Iterator<Item = u32>, visit: impl FnMut(usize, Point)) -> Walk {
         let mut under_way: Vec<(usize, u32)> = newest.enumerate().filter(|&(_, at)| at != NONE).collect();
-        while !under_way.is_empty() {
-            under_way.retain_mut(|(nth, at)| {
-                let entry = self.get(*at);
-                visit(*nth, Point { timestamp: entry.timestamp, value: entry.value });
-                *at = entry.previous;
-                *at != NONE
-            });
-        }
+        let first_open = self.first_open();
+        let mut rest = Vec::with_capacity(under_way.len());
+        under_way.retain(|&(nth, at)| {
+            let is_open = at >= first_open;
+            if !is_open {
+                rest.push((nth, at));
+            }
+            is_open
+        });
+        let entry = |at: u32| self.open[(at - first_open) as usize];
+        step_back(under_way, entry, visit, |nth, at| {
+            let leaves = at < first_open;
+            if leaves {
+                rest.push((nth, at));
+            }
+            leaves
+        });
+        rest.sort_unstable();
+        Walk { under_way: rest, segments: self.full.clone() }
+    }
+}
+
+/// The rest of a walk through memory. It needs no lock: what it reads does not change any more.
+pub(super) struct Walk {
+    under_way: Vec<(usize, u32)>,
+    segments: Vec<Arc<Vec<Entry>>>,
+}
+
+impl Walk {
+    /// Goes on to the oldest point of every list.
+    pub(super) fn finish(self, visit: impl FnMut(usize, Point)) {
+        let segments = self.segments;
+        let entry = |at: u32| segments[(at >> SEGMENT_BITS) as usize][at as usize & (SEGMENT - 1)];
+        step_back(self.under_way, entry, visit, |_, _| false);
+    }
+}
+
+/// A step back in all lists at a time: a list alone is read at the pace of one cache miss after another. `leaves` ends a list
+/// early, at the entry it is given.
+fn step_back(
+    mut under_way: Vec<(usize, u32)>,
+    entry: impl Fn(u32) -> Entry,
+    mut visit: impl FnMut(usize, Point),
+    mut leaves: impl FnMut(usize, u32) -> bool,
+) {
+    while !under_way.is_empty() {
+        under_way.retain_mut(|(nth, at)| {
+            let found = entry(*at);
+            visit(*nth, Point { timestamp: found.timestamp, value: found.value });
+            *at = found.previous;
+            *at != NONE && !leaves(*nth, *at)
+        });
     }
 }
 
@@ -144,13 +194,14 @@ impl Head {
 
     /// Number of points held.
     pub(super) fn len(&self) -> usize {
-        self.arena.len as usize + self.direct_len
+        self.arena.len() as usize + self.direct_len
     }
 
-    /// The points of several metrics with the metric's place in `ids`; those of one metric come newest first.
-    pub(super) fn walk_many(&self, ids: &[MetricId], visit: impl FnMut(usize, Point)) {
+    /// The newest points of several metrics with the metric's place in `ids`, newest first. The walk that is returned has
+    /// the others, and goes on without a lock on this head.
+    pub(super) fn walk_many(&self, ids: &[MetricId], visit: impl FnMut(usize, Point)) -> Walk {
         let newest = ids.iter().map(|id| self.states.get(id.index()).map_or(NONE, |state| state.newest));
-        self.arena.walk_many(newest, visit);
+        self.arena.walk_open(newest, visit)
     }
 
     pub(super) fn direct(&self, id: MetricId) -> &[Direct] {
@@ -197,9 +248,9 @@ impl Frozen {
     }
 
     /// The points of several metrics with the metric's place in `ids`; those of one metric come newest first.
-    pub(super) fn walk_many(&self, ids: &[MetricId], visit: impl FnMut(usize, Point)) {
+    pub(super) fn walk_many(&self, ids: &[MetricId], mut visit: impl FnMut(usize, Point)) {
         let newest = ids.iter().map(|id| self.newest.get(id.index()).copied().unwrap_or(NONE));
-        self.arena.walk_many(newest, visit);
+        self.arena.walk_open(newest, &mut visit).finish(visit);
     }
 
     pub(super) fn direct(&self, id: MetricId) -> &[Direct] {
@@ -216,7 +267,7 @@ impl Frozen {
     }
 
     pub(super) fn len(&self) -> usize {
-        self.arena.len as usize + self.direct.values().map(Vec::len).sum::<usize>()
+        self.arena.len() as usize + self.direct.values().map(Vec::len).sum::<usize>()
     }
 }
 
@@ -243,7 +294,8 @@ mod tests {
         let mut old = Vec::new();
         frozen.walk_many(&[MetricId(3), MetricId(1), MetricId(0)], |nth, p| old.push((nth, p.value)));
         let mut new = Vec::new();
-        head.walk_many(&[MetricId(3)], |nth, p| new.push((nth, p.value)));
+        head.walk_many(&[MetricId(3)], |nth, p| new.push((nth, p.value)))
+            .finish(|_, _| unreachable!("one segment is not full yet"));
         assert_eq!((old, new), (vec![(0, 2.0), (2, 9.0), (0, 1.0)], vec![(0, 3.0)]));
         assert_eq!(frozen.metrics().collect::<Vec<_>>(), [MetricId(0), MetricId(3)]);
         assert_eq!(head.state(MetricId(3)).unwrap().span, Span { first: 5, last: 20 });
@@ -251,18 +303,24 @@ mod tests {
     }
 
     #[test]
-    fn the_arena_grows_past_a_segment() {
+    fn a_walk_goes_on_in_full_segments_while_the_head_grows() {
         let mut head = Head::default();
-        head.add_metric(MetricId(0), PolicyId(0), Span::EMPTY);
-        let n = SEGMENT as u32 + 10;
+        let (often, seldom) = (MetricId(0), MetricId(1));
+        [often, seldom].into_iter().for_each(|id| head.add_metric(id, PolicyId(0), Span::EMPTY));
+        let n = 2 * SEGMENT as u32 + 10;
+        head.push(seldom, point(0, 0.5));
         for t in 0..n {
-            head.push(MetricId(0), point(t, f64::from(t)));
+            head.push(often, point(t, f64::from(t)));
         }
-        let mut next = n;
-        head.walk_many(&[MetricId(0)], |_, p| {
-            next -= 1;
-            assert_eq!(p.timestamp, next);
-        });
-        assert_eq!((next, head.len()), (0, n as usize));
+        let mut seen = [Vec::new(), Vec::new()];
+        let walk = head.walk_many(&[often, seldom], |nth, p| seen[nth].push(p.timestamp));
+        assert_eq!(seen[0].len(), 11, "the open segment has ten points and the one that did not fit before");
+        for t in n..n + SEGMENT as u32 {
+            head.push(often, point(t, 0.0));
+        }
+        walk.finish(|nth, p| seen[nth].push(p.timestamp));
+        assert_eq!(seen[0], (0..n).rev().collect::<Vec<_>>());
+        assert_eq!(seen[1], [0]);
+        assert_eq!(head.len(), n as usize + SEGMENT + 1);
     }
 }

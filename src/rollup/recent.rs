@@ -9,7 +9,7 @@ impl Points {
         let mut found = Vec::new();
         let frozen = {
             let held = self.memory();
-            held.live.walk_many(&[id], |_, point| found.push(point));
+            held.live.walk_many(&[id], |_, point| found.push(point)).finish(|_, point| found.push(point));
             held.frozen.clone()
         };
         if let Some(frozen) = frozen {

@@ -68,14 +68,16 @@ impl<'a> View<'a> {
         let take_direct = |found: &mut InMemory, direct: &[Direct]| {
             found.direct.extend(direct.iter().rev().filter(|d| inside(d.point.timestamp)));
         };
-        let frozen = {
+        let (walk, frozen) = {
             let held = points.memory();
-            held.live.walk_many(&metrics, |nth, p| take(&mut memory, nth, p));
+            let walk = held.live.walk_many(&metrics, |nth, p| take(&mut memory, nth, p));
             for (id, found) in metrics.iter().zip(&mut memory) {
                 take_direct(found, held.live.direct(*id));
             }
-            held.frozen.clone()
+            (walk, held.frozen.clone())
         };
+        // Most of the points: read without the lock, so that neither senders nor other readers wait.
+        walk.finish(|nth, p| take(&mut memory, nth, p));
         let snapshot = snapshot();
         if let Some(frozen) = frozen.filter(|f| f.cut() > snapshot.position().cut) {
             frozen.walk_many(&metrics, |nth, p| take(&mut memory, nth, p));
