@@ -11,17 +11,17 @@ const HEAD: &str = "\
 
 <!-- Generated from crates/graphite-render/src/functions/registry.rs and tests/golden by `UPDATE_DOCS=1 cargo test --test library documents`. -->
 
-Every function of graphite-web, with the same parameters. `name?` may be left out, `name = value` is what it is then, and
-`name…` may be given as often as you like. Each can be written as `f(series, 2)` or as `series|f(2)`, and parameters can be
-given by name. A running server tells the same at `/functions`.
+Every function of graphite-web, with the same parameters. `name?` is optional, `name = value` shows the default, and `name…` may
+be repeated. You can write each function as `f(series, 2)` or as `series|f(2)`, and pass parameters by name. A running server
+has the same list at `/functions`.
 ";
 
 const DIFFERENCES: &str = "\
-## Where we answer otherwise than graphite-web 1.1.10
+## Differences from graphite-web 1.1.10
 
-On purpose, each for the reason given. The tests check that these are really different, and that nothing else is.
+All of these are deliberate. The tests check that these answers really differ, and that no others do.
 
-| asked | why the answer differs |
+| query | why the answer differs |
 |---|---|
 ";
 

@@ -7,9 +7,9 @@ use std::time::Duration;
 /// The Cassandra cluster.
 #[derive(Clone, Debug)]
 pub struct Cassandra {
-    /// `host:port` of the nodes to begin with.
+    /// `host:port` of the nodes to connect to first.
     pub nodes: Vec<String>,
-    /// The data centre whose nodes are asked; `None` asks all.
+    /// The data centre whose nodes are queried; `None` means all.
     pub datacenter: Option<String>,
     /// Keyspace of the points.
     pub keyspace: String,
@@ -27,13 +27,13 @@ pub struct Cassandra {
     pub consistency_write: ConsistencyLevel,
     /// Consistency level of reading and writing names.
     pub consistency_metadata: ConsistencyLevel,
-    /// Consistency level of work that nobody waits for.
+    /// Consistency level of background work.
     pub consistency_background: ConsistencyLevel,
-    /// A connection must be made within this time.
+    /// How long connecting to a node may take.
     pub connect_timeout: Duration,
-    /// A request must be answered within this time.
+    /// How long a request may take.
     pub request_timeout: Duration,
-    /// A read without an answer is sent to a second node after this; zero means never.
+    /// A read without an answer is also sent to a second node after this time; zero means never.
     pub speculative_delay: Duration,
     /// User to log in as.
     pub username: Option<String>,
@@ -45,15 +45,15 @@ pub struct Cassandra {
     pub index: CassandraIndex,
     /// Metrics whose data is past its retention are not found.
     pub hide_expired: bool,
-    /// All names are read again this often; zero means never.
+    /// All names are reloaded this often; zero means never.
     pub reload_interval: Duration,
     /// Points are sent this often.
     pub flush_interval: Duration,
     /// Most bytes that may wait to be sent.
     pub spool_bytes: u64,
-    /// Most batches under way.
+    /// Most batches in flight.
     pub max_in_flight: usize,
-    /// Most queries under way.
+    /// Most queries in flight.
     pub max_queries: usize,
     /// `[store.cassandra.tls]`
     pub tls: Tls,
@@ -72,9 +72,9 @@ pub enum ConsistencyLevel {
     Quorum,
     /// Every one.
     All,
-    /// One in the data centre that was asked.
+    /// One in the local data centre.
     LocalOne,
-    /// More than half of those in the data centre that was asked.
+    /// More than half of those in the local data centre.
     LocalQuorum,
 }
 
@@ -158,11 +158,11 @@ pub struct Tls {
     pub enabled: bool,
     /// Certificates to trust; `None` means those of the system.
     pub ca_file: Option<PathBuf>,
-    /// Certificate to show.
+    /// Certificate to present.
     pub cert_file: Option<PathBuf>,
     /// Its key.
     pub key_file: Option<PathBuf>,
-    /// A node's certificate must name the address it was reached by.
+    /// A node's certificate must name the address it is reached at.
     pub verify_address: bool,
 }
 

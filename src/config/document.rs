@@ -9,7 +9,7 @@ use toml::de::{DeTable, DeValue};
 use super::settings::{Layer, one_line};
 use super::{ConfigError, Origin, Settings, keys};
 
-/// Puts the settings of a file over those already there.
+/// Applies the settings of a file over the existing ones.
 pub(super) fn apply(settings: &mut Settings, path: &Arc<Path>, text: &str) -> Result<(), ConfigError> {
     let place = |span: std::ops::Range<usize>| Origin::in_text(path, text, span.start);
     let table = DeTable::parse(text).map_err(|error| ConfigError::Syntax {
@@ -27,7 +27,7 @@ fn walk(
     layer: &Layer<'_>,
 ) -> Result<(), ConfigError> {
     let mut entries: Vec<_> = table.into_iter().collect();
-    // The parser sorts by name; a reader expects the first error of the file first.
+    // The parser sorts by name, but a reader expects the first error in the file first.
     entries.sort_by_key(|(name, _)| name.span().start);
     for (name, value) in entries {
         let separator = if section.is_empty() { "" } else { "." };

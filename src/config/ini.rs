@@ -1,8 +1,8 @@
 //! Carbon's rule files: sections of `key = value` lines, as Python's ConfigParser reads them.
 //!
-//! Sections keep the order of the file. Keys are lower-cased, `=` and `:` both part key from value, lines that begin with
-//! `#` or `;` are comments (not so in the middle of a line: `#` may stand in a pattern), and a line indented deeper than
-//! the key above it continues that key's value. Nothing is interpolated: `%` is only a character.
+//! Sections keep the order of the file. Keys are lower-cased, `=` and `:` both separate key and value, lines that start with
+//! `#` or `;` are comments (but not in the middle of a line: a pattern may contain `#`), and a line indented deeper than
+//! the key above it continues that key's value. Nothing is interpolated: `%` is an ordinary character.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ impl Section {
         self.entries.iter().find(|entry| entry.key == key)
     }
 
-    /// The entry of a key, unless there is nothing behind its `=`.
+    /// The entry of a key, unless its value is empty.
     pub(super) fn get_filled(&self, key: &str) -> Option<&Entry> {
         self.get(key).filter(|entry| !entry.value.is_empty())
     }
@@ -59,7 +59,7 @@ pub(super) fn parse(path: &Arc<Path>, text: &str) -> Result<Vec<Section>, Config
         }
         if let Some(name) = section_name(content) {
             if let Some(first) = sections.iter().find(|s| s.name == name) {
-                return refuse(format!("section [{name}] is there twice, first at line {}", first.line));
+                return refuse(format!("section [{name}] appears twice, first at line {}", first.line));
             }
             sections.push(Section { name: name.to_owned(), line, entries: Vec::new() });
             key_indent = None;
@@ -70,7 +70,7 @@ pub(super) fn parse(path: &Arc<Path>, text: &str) -> Result<Vec<Section>, Config
         };
         let (key, value) = (key.trim().to_lowercase(), value.trim().to_owned());
         let Some(section) = sections.last_mut() else {
-            return refuse(format!("`{content}` stands before the first [section]"));
+            return refuse(format!("`{content}` comes before the first [section]"));
         };
         if let Some(first) = section.get(&key) {
             let name = &section.name;
@@ -133,12 +133,12 @@ mod tests {
 
     #[test]
     fn what_python_refuses_is_refused() {
-        assert_eq!(read("k = v\n"), "error: f.conf:1: `k = v` stands before the first [section]");
+        assert_eq!(read("k = v\n"), "error: f.conf:1: `k = v` comes before the first [section]");
         assert_eq!(
             read("[a]\nnonsense\n"),
             "error: f.conf:2: `nonsense` is neither `[section]` nor `key = value`"
         );
-        assert_eq!(read("[a]\n[b]\n[a]\n"), "error: f.conf:3: section [a] is there twice, first at line 1");
+        assert_eq!(read("[a]\n[b]\n[a]\n"), "error: f.conf:3: section [a] appears twice, first at line 1");
         assert_eq!(
             read("[a]\nk = 1\nK: 2\n"),
             "error: f.conf:3: `k` is there twice in section [a], first at line 2"

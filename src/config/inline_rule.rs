@@ -23,7 +23,7 @@ pub(super) struct InlineRules {
 /// The keys of a rule with their kind and help, for the documentation and the hints.
 pub(super) const RULE_KEYS: [(&str, &str, &str); 5] = [
     ("name", "text", "What `check-config` calls the rule. Optional."),
-    ("pattern", "regular expression", "Searched for anywhere in the name, tags included. Required."),
+    ("pattern", "regular expression", "May match anywhere in the name, including tags. Required."),
     ("retentions", "retention list", "Names that match get this retention."),
     ("aggregation", "aggregation method", "Names that match are rolled up by this method."),
     (

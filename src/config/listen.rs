@@ -23,16 +23,16 @@ pub struct Listen {
     pub tls: Option<ListenTls>,
 }
 
-/// How senders that use TLS are met.
+/// TLS options for senders.
 #[derive(Clone, Debug)]
 pub struct ListenTls {
-    /// The certificate to show, with those between it and the root.
+    /// The certificate to present, followed by its intermediate certificates.
     pub cert_file: PathBuf,
     /// Its key.
     pub key_file: PathBuf,
-    /// Who must have signed the certificates of senders; `None` asks them for none.
+    /// The certificates that must have signed those of senders; `None` requires none.
     pub client_ca_file: Option<PathBuf>,
-    /// Longest time from the connection to the first byte inside it.
+    /// How long the TLS handshake may take.
     pub handshake_timeout: Duration,
 }
 

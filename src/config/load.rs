@@ -15,16 +15,16 @@ use super::{
     storage_schemas,
 };
 
-/// A configuration and how it came about.
+/// A configuration and where it came from.
 #[derive(Clone, Debug)]
 pub struct Loaded {
-    /// What the program runs by.
+    /// The configuration in force.
     pub config: Config,
-    /// Every key with its value and who set it.
+    /// Every key with its value and where it was set.
     pub settings: Settings,
     /// The file that was read.
     pub file: Option<PathBuf>,
-    /// What was skipped, with file and line. Not errors, because carbon goes on too.
+    /// What was skipped, with file and line. These are not errors, because carbon accepts them too.
     pub warnings: Vec<String>,
 }
 
@@ -52,7 +52,7 @@ fn read_file(path: &Path) -> Result<String, ConfigError> {
     std::fs::read_to_string(path).map_err(|source| ConfigError::Read { path: path.to_owned(), source })
 }
 
-/// Two listeners on one address would fail later, with less to say about it.
+/// Two listeners on one address would fail later, with a less helpful error.
 fn refuse_shared_address(listen: &Listen, settings: &Settings) -> Result<(), ConfigError> {
     let mut taken: HashMap<SocketAddr, &str> = HashMap::new();
     // Port 0 asks the system for a free one each time.
@@ -65,7 +65,7 @@ fn refuse_shared_address(listen: &Listen, settings: &Settings) -> Result<(), Con
     Ok(())
 }
 
-/// Nobody can listen with TLS who has no certificate to show.
+/// A TLS listener needs a certificate.
 fn listen(raw: raw::Listen, tls: raw::ListenTls, settings: &Settings) -> Result<Listen, ConfigError> {
     let mut listen = Listen {
         http: raw.http.0,
@@ -97,7 +97,7 @@ fn listen(raw: raw::Listen, tls: raw::ListenTls, settings: &Settings) -> Result<
     Ok(listen)
 }
 
-/// Inline rules come first: they are nearer to the reader, and a way to overrule a file that is shared with carbon.
+/// Inline rules come first: they are more specific, and can override a file that is shared with carbon.
 fn retention_rules(
     raw: &raw::RetentionKeys,
     settings: &mut Settings,
@@ -119,7 +119,7 @@ fn retention_rules(
     })
 }
 
-/// The text of a rule file. Only one that nobody named may be missing.
+/// The text of a rule file. Only a default file may be missing.
 fn carbon_file(
     key: &str,
     path: &MaybePath,

@@ -1,4 +1,4 @@
-//! Whose pages may read answers in a browser.
+//! Which pages may read answers in a browser.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ impl Default for PageOrigins {
     }
 }
 
-/// Not what a browser calls an origin.
+/// The text is not an origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct NotAnOrigin(String);
 

@@ -9,47 +9,46 @@ const INTRODUCTION: &str = r#"# Configuration
 
 <!-- Generated from src/config/raw.rs by `UPDATE_DOCS=1 cargo test --lib config::reference`. -->
 
-Plumbago runs without any configuration. What you set, you set in one of three places; the first in this list wins:
+Plumbago runs without any configuration. You can set a key in three places; the first in this list wins:
 
-1. a flag: `--set section.key=value`, as often as needed;
+1. a flag: `--set section.key=value`, repeatable;
 2. an environment variable: `PLUMBAGO_SECTION__KEY=value` (two underscores for each dot);
 3. a TOML file: `--config FILE`, else the file `PLUMBAGO_CONFIG` names, else `plumbago.toml` in the working directory.
 
-`plumbago check-config` prints every key with its value and who set it; `plumbago check-config NAME` says which retention
-and aggregation a metric name gets, and from which rule. An unknown key is an error, wherever it stands. All keys with
-their defaults are in [plumbago.toml](plumbago.toml), ready to copy.
+`plumbago check-config` prints every key with its value and where it was set. `plumbago check-config NAME` says which retention
+and aggregation a metric gets, and from which rule. An unknown key is an error in all three places.
+[plumbago.toml](plumbago.toml) has all keys with their defaults, ready to copy.
 
-**Values.** In flags and variables a value is a TOML value, or else a text without quotes: `--set listen.http=0.0.0.0:8080`,
-`PLUMBAGO_RETENTION__DEFAULT=10s:7d`. Durations are texts such as `"200ms"`, `"10s"`, `"5m"`, `"2h"`, `"1d"`, `"1w"`, or
-a number of seconds. Sizes are texts such as `"64KiB"`, `"1GiB"` (1024) or `"500MB"` (1000), or a number of bytes.
+**Values.** In flags and variables, a value is a TOML value or a string without quotes: `--set listen.http=0.0.0.0:8080`,
+`PLUMBAGO_RETENTION__DEFAULT=10s:7d`. Durations are strings such as `"200ms"`, `"10s"`, `"5m"`, `"2h"`, `"1d"`, `"1w"`, or
+a number of seconds. Sizes are strings such as `"64KiB"`, `"1GiB"` (1024) or `"500MB"` (1000), or a number of bytes.
 
-**Paths.** A relative path in the file is relative to the directory of that file. From a flag or a variable it is relative
-to the working directory, and so is the default of `store.path`. The default rule files are looked for beside the
-configuration file, or in the working directory when there is none.
+**Paths.** A relative path in the file is relative to that file's directory. In a flag or a variable it is relative to the
+working directory, and so is the default of `store.path`. The default rule files are searched for next to the configuration
+file, or in the working directory if there is none.
 "#;
 
 const RULES: &str = r#"### Rules
 
-For each name the first retention rule and the first aggregation rule that match are used. Rules are tried in this order:
+Each name gets the first retention rule and the first aggregation rule that match it. Rules are tried in this order:
 
-1. `[[retention.rule]]` tables, in the order of the file. A rule may give `retentions`, `aggregation` (and
-   `x_files_factor`), or both;
-2. the sections of carbon's `storage-schemas.conf` and `storage-aggregation.conf`, in the order of those files;
-3. `retention.default`, and `average` with an xFilesFactor of 0.5. (Carbon keeps unmatched names for 60 s × 7 days
-   instead: end `storage-schemas.conf` with a section whose pattern is `.*` if you want something else than
-   `retention.default`.)
+1. `[[retention.rule]]` tables, in file order. A rule may set `retentions`, `aggregation` (and `x_files_factor`), or both;
+2. the sections of carbon's `storage-schemas.conf` and `storage-aggregation.conf`, in file order;
+3. `retention.default`, and `average` with an xFilesFactor of 0.5. (Carbon keeps names without
+   a match for 7 days at 60 s. To override `retention.default`, end `storage-schemas.conf` with a section whose pattern is
+   `.*`.)
 
-Carbon's files are read as carbon reads them: keys in any case, `=` or `:`, comments from `#` or `;` at the start of a
-line, indented lines continue a value. A section without `pattern` or `retentions` is skipped with a warning. A
-retention or aggregation method that cannot be used stops the start with file and line.
+Plumbago reads carbon's files as carbon does: keys in any case, `=` or `:`, comments with `#` or `;` at the start of a line,
+and indented lines that continue a value. It skips a section without `pattern` or `retentions`, with a warning. With an
+invalid retention or aggregation method it does not start; the error names file and line.
 
-A pattern is a regular expression, searched for anywhere in the name, tags included. Python's spelling is accepted;
-look-around and backreferences are not, and are refused by name. Methods are `average`, `sum`, `last`, `max`, `min`,
-`avg_zero`, `absmax`, `absmin`; `median` and percentiles are refused, because they cannot be computed from aggregates.
+A pattern is a regular expression that may match anywhere in the name, including tags. Python's syntax is accepted, except
+look-around and backreferences, which are an error. Methods are `average`, `sum`, `last`, `max`, `min`, `avg_zero`, `absmax`
+and `absmin`. `median` and percentiles are an error, because they cannot be computed from aggregates.
 
 A retention is a list of `precision:length`, from fine to coarse: `10s:1d,1m:30d,1h:2y`. The units are s, m, h, d, w and
-y (365 days); a length without a unit is a number of points. Each coarser precision is a multiple of the finer one and
-reaches further back.
+y (365 days); a length without a unit is a number of points. Each coarser precision must be a multiple of the finer one and
+reach further back.
 
 ```toml
 [[retention.rule]]
@@ -87,8 +86,8 @@ pub fn markdown() -> String {
 
 /// `docs/plumbago.toml`: every key, commented out, with its default.
 pub fn example_file() -> String {
-    let mut out = "# Plumbago's configuration: every key with its default, and what it does. Remove the # of what you change.\n\
-                   # docs/CONFIG.md says more.\n"
+    let mut out = "# Plumbago's configuration: every key with its default and what it does. Uncomment what you change.\n\
+                   # docs/CONFIG.md has more.\n"
         .to_owned();
     for section in SECTIONS {
         let _ = write!(out, "\n# {}\n[{}]\n", section.help.replace('`', ""), section.name);
@@ -96,7 +95,7 @@ pub fn example_file() -> String {
             let _ = writeln!(out, "# {}\n#{} = {}", key.help.replace('`', ""), key.name, key.default);
         }
     }
-    out.push_str("\n# A rule without an extra file; as many as needed, the first that matches wins.\n");
+    out.push_str("\n# A rule in this file. Repeat as needed; the first that matches wins.\n");
     out.push_str("#[[retention.rule]]\n");
     let examples = ["\"counters\"", r"'\.count$'", "\"1m:30d,1h:2y\"", "\"sum\"", "0.0"];
     for ((name, _, help), example) in RULE_KEYS.iter().zip(examples) {

@@ -33,7 +33,7 @@ pub struct Config {
 pub struct OwnMetrics {
     /// How often they are stored; zero means never.
     pub interval: Duration,
-    /// What their names begin with.
+    /// Prefix of their names.
     pub prefix: String,
 }
 
@@ -43,25 +43,25 @@ impl Default for OwnMetrics {
     }
 }
 
-/// Carbon's rules for names on their way in. `None` means no such file.
+/// Carbon's rules for incoming names. `None` means no such file.
 #[derive(Clone, Debug)]
 pub struct NameRules {
-    /// Names to refuse.
+    /// Names to reject.
     pub blacklist: Option<PathBuf>,
-    /// The only names to take.
+    /// The only names to accept.
     pub whitelist: Option<PathBuf>,
     /// Names to change.
     pub rewrite: Option<PathBuf>,
-    /// Metrics to make of others.
+    /// Metrics to build from others.
     pub aggregation: Option<PathBuf>,
-    /// Are points that go into an aggregate stored, too?
+    /// Are the points of an aggregate also stored?
     pub keep_originals: bool,
-    /// Most intervals gathered at a time.
+    /// Most open intervals at once.
     pub max_gathered: usize,
 }
 
 impl NameRules {
-    /// The files there are.
+    /// The files that are configured.
     pub fn files(&self) -> impl Iterator<Item = &Path> {
         let all = [&self.blacklist, &self.whitelist, &self.rewrite, &self.aggregation];
         all.into_iter().filter_map(|file| file.as_deref())
@@ -103,11 +103,11 @@ pub struct Store {
     pub cut_interval: Duration,
     /// And as soon as there are this many of them.
     pub head_points: usize,
-    /// Free bytes to leave on the disk: below it new metrics are refused, below half of it reading pauses.
+    /// Free bytes to leave on the disk: below it new metrics are rejected, below half of it reading pauses.
     pub reserve_bytes: u64,
 }
 
-/// Limits on what comes in.
+/// Limits on incoming data.
 #[derive(Clone, Debug)]
 pub struct Ingest {
     /// Also listen for plaintext on UDP.
@@ -126,20 +126,20 @@ pub struct Ingest {
     pub max_creates_per_second: u64,
     /// Metrics in total; 0 means no limit.
     pub max_metrics: u64,
-    /// Points further ahead of the clock than this are refused.
+    /// Points further ahead of the clock than this are rejected.
     pub max_future: Duration,
     /// Store `inf` and `-inf` values instead of dropping them.
     pub keep_infinite: bool,
     /// Longest event in bytes.
     pub max_event_bytes: usize,
-    /// How long connections may go on sending after a stop was asked for.
+    /// How long connections may keep sending after a stop was requested.
     pub drain_timeout: Duration,
 }
 
-/// How HTTP is spoken.
+/// HTTP options.
 #[derive(Clone, Debug)]
 pub struct Http {
-    /// Are answers compressed for those who can read it?
+    /// Are answers compressed for clients that accept it?
     pub compress: bool,
     /// Pages of these origins may read answers.
     pub allow_origins: PageOrigins,
@@ -151,7 +151,7 @@ impl Default for Http {
     }
 }
 
-/// Limits on what is asked.
+/// Limits on queries.
 #[derive(Clone, Debug)]
 pub struct Query {
     /// Time zone of `from`, `until` and CSV when the request names none.
@@ -172,7 +172,7 @@ pub struct Query {
     pub max_events: usize,
     /// Longest time one render may take.
     pub render_timeout: Duration,
-    /// Renders and finds running at once; more wait.
+    /// Most renders and finds that run at once; others wait.
     pub max_concurrent: usize,
 }
 

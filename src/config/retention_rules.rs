@@ -3,7 +3,7 @@
 use plumbago_model::pattern::Pattern;
 use plumbago_model::{Aggregator, Policy, Retention};
 
-/// What carbon's database does when no aggregation rule matches, or one leaves a part out.
+/// The default of carbon's database when no aggregation rule matches, or when one is incomplete.
 pub(super) const DEFAULT_AGGREGATION: (Aggregator, f64) = (Aggregator::Average, 0.5);
 
 /// One rule: names that match get this.
@@ -11,9 +11,9 @@ pub(super) const DEFAULT_AGGREGATION: (Aggregator, f64) = (Aggregator::Average, 
 pub struct Rule<T> {
     /// Section name, for people.
     pub name: String,
-    /// Where it stands: `storage-schemas.conf:12`, or `built in`.
+    /// Its place: `storage-schemas.conf:12`, or `built in`.
     pub origin: String,
-    /// Searched for anywhere in the full name, tags included.
+    /// May match anywhere in the full name, including tags.
     pub pattern: Pattern,
     /// What the name gets.
     pub gives: T,
@@ -32,7 +32,7 @@ pub struct RetentionRules {
     pub default_aggregation: (Aggregator, f64),
 }
 
-/// A name's policy and the rules that gave it.
+/// A name's policy and the rules that it comes from.
 #[derive(Clone, Debug)]
 pub struct Matched<'a> {
     /// The policy.

@@ -1,4 +1,4 @@
-//! The layers put together: for every key the value in force and who set it.
+//! The combined layers: for every key, the value in force and where it was set.
 
 use std::ops::Range;
 use std::path::Path;
@@ -15,7 +15,7 @@ use super::{ConfigError, Origin};
 /// The key whose value is a list of rules rather than something plain.
 const RULES: &str = "retention.rule";
 
-/// A key, its value and who set it.
+/// A key, its value and where it was set.
 #[derive(Clone, Debug)]
 pub struct Setting {
     /// Which key.
@@ -35,7 +35,7 @@ pub struct Settings {
     pub(super) rules: InlineRules,
 }
 
-/// Where the values of one layer stand.
+/// Where the values of one layer come from.
 pub(super) struct Layer<'a> {
     /// The place of a range of bytes in the layer's text.
     pub(super) place: &'a dyn Fn(Range<usize>) -> Origin,
@@ -44,7 +44,7 @@ pub(super) struct Layer<'a> {
 }
 
 impl Settings {
-    /// Nothing set. Carbon's files are looked for in `beside`.
+    /// Nothing set. Carbon's files are expected in `beside`.
     pub(super) fn defaults(beside: Option<&Path>) -> Self {
         let list = KEYS.iter().map(|key| {
             let value = key.default_value();
@@ -98,12 +98,12 @@ impl Settings {
         };
         let layer = Layer { place: &|_| origin.clone(), base: None };
         let bare = Spanned::new(0..text.len(), DeValue::String(text.into()));
-        // A password means what it says, even one in quotes.
+        // A password is taken literally, even with quotes.
         if KEYS.get(at).is_some_and(|key| key.is_secret) {
             return self.assign(at, bare, &layer);
         }
         match DeValue::parse(text) {
-            // A path such as `2026` is a TOML number: what fails as TOML may still be right as a text.
+            // A path such as `2026` is a TOML number: what is invalid as TOML may still be valid as a string.
             Ok(value) => {
                 self.assign(at, value, &layer).or_else(|e| self.assign(at, bare, &layer).map_err(|_| e))
             }
@@ -137,7 +137,7 @@ impl Settings {
     }
 }
 
-/// The parser's messages may have several lines; ours have one.
+/// The parser's messages may have several lines; ours have one line.
 pub(super) fn one_line(message: &str) -> String {
     message.trim().replace('\n', "; ")
 }

@@ -16,9 +16,9 @@ pub const FILE_VARIABLE: &str = "PLUMBAGO_CONFIG";
 pub struct Sources {
     /// The TOML file.
     pub file: Option<PathBuf>,
-    /// Environment variables; others than ours are passed over.
+    /// Environment variables; those that are not ours are ignored.
     pub environment: Vec<(OsString, OsString)>,
-    /// `section.key=value`, later ones over earlier ones.
+    /// `section.key=value`; later ones override earlier ones.
     pub flags: Vec<String>,
 }
 
@@ -29,9 +29,9 @@ impl Sources {
         Self { file, environment: std::env::vars_os().collect(), flags }
     }
 
-    /// Puts the environment over what is there.
+    /// Applies the environment over the existing settings.
     ///
-    /// Only names with two underscores after the prefix are keys. Others are left alone: container platforms make
+    /// Only names with two underscores after the prefix are keys. Others are ignored: container platforms create
     /// variables such as `PLUMBAGO_PORT_2003_TCP` for a service of our name.
     pub(super) fn apply_environment(&self, settings: &mut Settings) -> Result<(), ConfigError> {
         let mut ours: Vec<(&str, &OsString)> = Vec::new();
@@ -50,7 +50,7 @@ impl Sources {
         Ok(())
     }
 
-    /// Puts the flags over what is there.
+    /// Applies the flags over the existing settings.
     pub(super) fn apply_flags(&self, settings: &mut Settings) -> Result<(), ConfigError> {
         for flag in &self.flags {
             let (key, value) = flag.split_once('=').ok_or_else(|| ConfigError::BadFlag(flag.clone()))?;
@@ -60,7 +60,7 @@ impl Sources {
     }
 }
 
-/// An empty variable counts as none: shells cannot easily unset one for a single command.
+/// An empty variable counts as unset: shells cannot easily unset one for a single command.
 fn choose_file(
     flag: Option<PathBuf>,
     variable: Option<OsString>,

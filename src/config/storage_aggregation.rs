@@ -1,7 +1,7 @@
-//! `storage-aggregation.conf`: how which names are rolled up, as carbon reads it.
+//! `storage-aggregation.conf`: how names are rolled up, as carbon reads it.
 //!
-//! Sections in the order of the file, the first whose pattern is found wins; what a section leaves out is carbon's
-//! database default, average and 0.5.
+//! The first section, in file order, whose pattern matches wins. What a section leaves out gets the default of carbon's
+//! database: average and 0.5.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! `storage-schemas.conf`: which names get which retention, as carbon reads it.
 //!
-//! Sections in the order of the file, the first whose pattern is found wins. A section without `pattern` or `retentions`
-//! is skipped with a warning, as in carbon; a retention that is wrong stops the start, where carbon would go on without
-//! the section and keep points for another time than meant.
+//! The first section, in file order, whose pattern matches wins. A section without `pattern` or `retentions` is skipped
+//! with a warning, as in carbon. An invalid retention stops the start; carbon would ignore the section and keep points for
+//! another time than intended.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -56,7 +56,7 @@ pub(super) fn required(
     entry
 }
 
-/// Carbon ignores keys it does not know. So do we, but a misspelt key should not go unseen.
+/// Carbon ignores unknown keys. So do we, but we warn, because the key may be misspelt.
 pub(super) fn warn_of_unknown_keys(
     path: &Arc<Path>,
     section: &Section,

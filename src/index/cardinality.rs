@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{FindError, NameWalk, SharedIndex, TagSize};
 use plumbago_model::Cancel;
 
-/// Names looked at while writers wait.
+/// Names to read before writers get a turn.
 const CHUNK: usize = 8192;
 
 /// How many metrics there are, and where.
@@ -23,19 +23,19 @@ pub struct Cardinality {
     pub prefixes: Vec<(String, u64)>,
 }
 
-/// What is to be counted.
+/// What to count.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Survey {
     /// Only names below this directory; all when it is empty.
     pub below: String,
-    /// Names are counted by so many components behind that.
+    /// Names are grouped by this many components after that directory.
     pub depth: usize,
-    /// Entries of a list.
+    /// Most entries in each list.
     pub limit: usize,
 }
 
 impl Cardinality {
-    /// As `/internal/cardinality` and the command tell it.
+    /// The JSON of `/internal/cardinality` and of the command.
     pub fn to_json(&self) -> Value {
         let tag = |tag: &TagSize| json!({ "tag": tag.tag, "values": tag.values, "metrics": tag.metrics });
         let prefix = |(prefix, metrics): &(String, u64)| json!({ "prefix": prefix, "metrics": metrics });
@@ -49,7 +49,7 @@ impl Cardinality {
 }
 
 impl SharedIndex {
-    /// Counts the metrics. All names are looked at.
+    /// Counts the metrics. Reads all names.
     pub fn cardinality(&self, survey: &Survey, cancel: &Cancel) -> Result<Cardinality, FindError> {
         let (metrics, tagged) = {
             let index = self.read();
@@ -88,7 +88,7 @@ impl SharedIndex {
     }
 }
 
-/// `name` up to so many components behind byte `from`.
+/// `name` up to this many components after byte `from`.
 fn first_components(name: &str, from: usize, depth: usize) -> &str {
     let behind = name.get(from..).unwrap_or_default();
     let end = behind.match_indices('.').nth(depth.saturating_sub(1)).map_or(name.len(), |(at, _)| from + at);

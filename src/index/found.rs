@@ -1,4 +1,4 @@
-//! What a find gives, and why it may give nothing.
+//! What a find returns, and why it may fail.
 
 use plumbago_model::glob::GlobError;
 use plumbago_model::{Cancelled, MetricId};
@@ -14,7 +14,7 @@ pub struct Found<'a> {
     pub directory: bool,
 }
 
-/// All names that match, sorted. Their texts stand in one buffer: ten thousand hits are one allocation, not ten thousand.
+/// All names that match, sorted. Their texts share one buffer: ten thousand hits are one allocation, not ten thousand.
 #[derive(Clone, Debug, Default)]
 pub struct Findings {
     text: String,
@@ -68,7 +68,7 @@ impl Hit {
     }
 }
 
-/// Findings while they come in: bytes, so that all of them are looked over once at the end and not one by one.
+/// Hits while they are collected. They are bytes, so that UTF-8 is checked once at the end and not for each hit.
 #[derive(Debug, Default)]
 pub(super) struct Gathering {
     text: Vec<u8>,
@@ -90,14 +90,14 @@ impl Gathering {
         self.hits.push(Hit { start, len: (self.text.len() - start) as u32, directory, leaf });
     }
 
-    /// Sorts by name and leaves each name once.
+    /// Sorts by name and removes duplicates.
     pub(super) fn sort(&mut self) {
         let Self { text, hits } = self;
         hits.sort_by(|a, b| text[a.range()].cmp(&text[b.range()]));
         hits.dedup_by(|a, b| text[a.range()] == text[b.range()]);
     }
 
-    /// What came in.
+    /// What was collected.
     pub(super) fn finish(self) -> Findings {
         let text = String::from_utf8(self.text).expect("components are written from strings");
         Findings { text, hits: self.hits }
@@ -107,18 +107,18 @@ impl Gathering {
 /// Bounds on one find.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FindLimits {
-    /// Most names it may give: `query.max_find_hits`.
+    /// Most names it may return: `query.max_find_hits`.
     pub max_hits: usize,
 }
 
-/// Why a find gave nothing.
+/// Why a find failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FindError {
-    /// More names match than may be given.
+    /// More names match than may be returned.
     #[error("`{pattern}` matches more than {limit} names; narrow it, or raise {key}")]
     TooManyHits {
-        /// What was asked for.
+        /// The query.
         pattern: String,
         /// The limit.
         limit: usize,
@@ -128,19 +128,19 @@ pub enum FindError {
     /// It took too long.
     #[error("looking for `{pattern}` took longer than allowed; narrow it, or raise query.find_timeout")]
     Deadline {
-        /// What was asked for.
+        /// The query.
         pattern: String,
     },
-    /// A search for words has too many of them.
+    /// A search has too many words.
     #[error("a search takes at most {limit} words and parts of words between dots; leave some out")]
     TooManyWords {
         /// The limit.
         limit: usize,
     },
-    /// Nobody waits for it any more.
+    /// The client no longer waits for it.
     #[error("the client went away")]
     Abandoned,
-    /// The text is no pattern.
+    /// The text is not a valid pattern.
     #[error(transparent)]
     BadGlob(#[from] GlobError),
 }

@@ -1,4 +1,4 @@
-//! A directory as a person looks into it: a page of its entries in order, each with the number of metrics below it.
+//! A directory as a person browses it: a page of its entries in order, each with the number of metrics below it.
 
 use std::collections::{BTreeMap, BinaryHeap};
 
@@ -27,7 +27,7 @@ pub struct Page {
     pub total: usize,
 }
 
-/// The part of a directory that is wanted: so many entries behind one.
+/// Which part of a directory to list: this many entries after a given one.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted<'a> {
     /// The last entry of the page before; empty for the first page.
@@ -37,7 +37,7 @@ pub struct Wanted<'a> {
 }
 
 impl SharedIndex {
-    /// A page of a directory of the tree; the empty path is its top. A directory that is not there has no entries.
+    /// A page of a directory of the tree; the empty path is its top. A missing directory has no entries.
     pub fn children(&self, path: &str, wanted: Wanted<'_>, cancel: &Cancel) -> Result<Page, FindError> {
         let mut sieve = Sieve::new(wanted);
         let mut index = self.read();
@@ -58,7 +58,7 @@ impl SharedIndex {
                 return Ok(sieve.finish());
             }
             from += CHECK_EVERY;
-            // Positions do not move, so the scan goes on where it was.
+            // Positions never move, so the scan continues where it was.
             RwLockReadGuard::bump(&mut index);
         }
     }
@@ -94,7 +94,7 @@ impl SharedIndex {
         Ok(sieve.finish())
     }
 
-    /// Visits the names of all tagged metrics. A writer who waits gets in between.
+    /// Visits the names of all tagged metrics. Waiting writers get a turn in between.
     pub(super) fn each_tagged(&self, cancel: &Cancel, mut visit: impl FnMut(&str)) -> Result<(), FindError> {
         let mut next = Some(0);
         let mut index = self.read();
@@ -110,12 +110,12 @@ impl SharedIndex {
     }
 }
 
-/// What stands before the tags.
+/// The part of the name before the tags.
 fn bare_name(name: &str) -> &str {
     name.split(';').next().unwrap_or(name)
 }
 
-/// Keeps the entries that belong on a page out of any number of them, in whatever order they come.
+/// Selects the entries of one page from any number of entries, in any order.
 struct Sieve<'a> {
     wanted: Wanted<'a>,
     kept: BinaryHeap<Entry>,

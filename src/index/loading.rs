@@ -1,6 +1,6 @@
 //! Building the index at a start, with two cores: names on the thread that reads them, tree and tags on another.
 //!
-//! Both wait for memory most of the time, since names come in no order that either would like.
+//! Both mostly wait for memory, because names arrive in an order that suits neither.
 
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::JoinHandle;
@@ -9,7 +9,7 @@ use super::texts::Texts;
 use super::{Index, InsertError, claim};
 use plumbago_model::MetricId;
 
-/// Steps handed over at once.
+/// Steps handed over in one batch.
 const BATCH: usize = 4096;
 
 /// Batches that may wait.
@@ -24,7 +24,7 @@ pub struct Loading {
     placing: JoinHandle<Placed>,
 }
 
-/// What is to be done to tree and tags, in order.
+/// Changes to apply to tree and tags, in order.
 #[derive(Debug, Default)]
 struct Batch {
     texts: String,
@@ -35,7 +35,7 @@ struct Batch {
 struct Step {
     what: What,
     id: MetricId,
-    /// Where its name ends in the texts; it begins where the one before ends.
+    /// Where its name ends in the texts; it starts where the previous one ends.
     end: usize,
 }
 
@@ -45,7 +45,7 @@ enum What {
     Displace,
 }
 
-/// Tree and tags, and what they did not take.
+/// Tree and tags, and the metrics that could not be added.
 #[derive(Debug, Default)]
 struct Placed {
     index: Index,
@@ -84,7 +84,7 @@ impl Loading {
         }
     }
 
-    /// The index, and the metrics that had no place in it.
+    /// The index, and the metrics that could not be added to it.
     pub fn finish(mut self) -> (Index, Vec<(MetricId, InsertError)>) {
         self.hand_over();
         drop(self.batches);
@@ -150,7 +150,7 @@ mod tests {
             _ => format!("servers.web{}.cpu{}.load{id}", id % 11, id % 3),
         };
         let (mut loading, mut index) = (Loading::begin().unwrap(), Index::new());
-        // Over several batches, with removals of what another batch brought, and names that come back.
+        // Several batches, with removals of what another batch added, and names that return.
         for id in 0..3 * BATCH as u32 {
             loading.insert(MetricId(id), &name(id)).unwrap();
             index.insert(MetricId(id), &name(id)).unwrap();

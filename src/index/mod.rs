@@ -8,7 +8,7 @@
 //! | `plan.rs`   | a glob in terms of the tree                                                              |
 //! | `search.rs` | a find as a walk that can be paused                                                      |
 //! | `walk.rs`   | all names in order, in chunks                                                            |
-//! | `listing.rs`| a directory as a person looks into it: pages, with counts                                |
+//! | `listing.rs`| a directory as a person browses it: pages, with counts                                   |
 //! | `words.rs`  | search as you type                                                                       |
 //! | `loading.rs`| building all of it at a start                                                           |
 //! | `shared.rs` | the index behind a lock, where a long find lets writers through                          |
@@ -16,8 +16,8 @@
 //! | `tagged.rs` | finding by tags                                                                          |
 //! | `cardinality.rs` | where all the metrics come from                                                     |
 //!
-//! Names are canonical when they come here. A tagged name (one with a `;`) is found by its exact text and by its tags, and
-//! is not in the tree. What is removed gives its memory back to names that come back, and all of it when the server starts again.
+//! Names are canonical by the time they arrive here. A tagged name (one with a `;`) is found by its exact text and by its
+//! tags, and is not in the tree. A removed name keeps its memory, which is reused if the name returns, until a restart.
 
 mod cardinality;
 mod found;
@@ -53,7 +53,7 @@ use tags::Tags;
 use texts::{MAX_TEXT_BYTES, Refused, Texts};
 use tree::Tree;
 
-/// Children looked at between two looks at the clock.
+/// Children to read between two checks of the clock.
 const CHECK_EVERY: usize = 1024;
 
 /// All metrics by name.
@@ -61,7 +61,7 @@ const CHECK_EVERY: usize = 1024;
 pub struct Index {
     names: Texts,
     tree: Tree,
-    /// For those that are not in the tree.
+    /// For tagged names, which are not in the tree.
     tags: Tags,
 }
 
@@ -69,7 +69,7 @@ pub struct Index {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InsertError {
-    /// The name is there already.
+    /// The name already exists.
     #[error("the name `{name}` belongs to metric {}", id.0)]
     NameTaken {
         /// The name.
@@ -77,7 +77,7 @@ pub enum InsertError {
         /// The metric that has it.
         id: MetricId,
     },
-    /// The id is in use already.
+    /// The id is already in use.
     #[error("metric {} exists already; ids are never used twice", .0.0)]
     IdTaken(MetricId),
     /// The name is too long.
@@ -117,7 +117,7 @@ impl Index {
         self.names.find(name).map(MetricId)
     }
 
-    /// The metrics of many names, added to `out` in the order of the names. Several times as fast as one by one.
+    /// The metrics of many names, added to `out` in the order of the names. Several times faster than looking them up one by one.
     pub fn lookup_many<'a>(&self, names: impl Iterator<Item = &'a str>, out: &mut Vec<Option<MetricId>>) {
         self.names.find_many(names.map(str::as_bytes), |id| out.push(id.map(MetricId)));
     }
@@ -127,7 +127,7 @@ impl Index {
         self.names.get(id.0)
     }
 
-    /// Adds a metric. Ids ascend, more or less: memory is needed for all those below the largest.
+    /// Adds a metric. Ids should be dense: every id below the largest takes memory.
     pub fn insert(&mut self, id: MetricId, name: &str) -> Result<(), InsertError> {
         claim(&mut self.names, id, name)?;
         self.place(id, name).inspect_err(|_| self.names.remove(id.0))
@@ -141,7 +141,7 @@ impl Index {
         true
     }
 
-    /// Lets a metric be found by the parts of its name.
+    /// Makes a metric findable by the parts of its name.
     fn place(&mut self, id: MetricId, name: &str) -> Result<(), InsertError> {
         if is_tagged(name) {
             self.tags.insert(id.0, name);
@@ -150,7 +150,7 @@ impl Index {
         self.tree.insert(id, name).map_err(|refused| refusal(refused, name))
     }
 
-    /// Takes back what [`Index::place`] did.
+    /// Undoes [`Index::place`].
     fn displace(&mut self, id: MetricId, name: &str) {
         if is_tagged(name) {
             self.tags.remove(id.0, name);
@@ -170,13 +170,13 @@ impl Index {
         ids.filter_map(|id| Some((MetricId(id), self.names.get(id)?)))
     }
 
-    /// The answer, if it can be had by looking one name up.
+    /// The answer, if looking up a single name is enough.
     fn shortcut(&self, glob: &Glob, collect: Collect, accept: Accept<'_>) -> Option<Findings> {
         let tagged = is_tagged(glob.as_str());
         if !tagged && (collect == Collect::All || !glob.is_literal()) {
             return None;
         }
-        // Values of tags may hold dots and wildcards: the text as written comes first.
+        // Tag values may contain dots and wildcards, so the text is first tried literally.
         let named = |name| Some((name, self.lookup(str::as_bytes(name))?));
         let as_written = if tagged { named(glob.as_str()) } else { None };
         let found = as_written.or_else(|| named(glob.literal()?));
@@ -192,7 +192,7 @@ impl Index {
     }
 }
 
-/// Lets a metric be found by its whole name, if neither name nor id are taken.
+/// Makes a metric findable by its whole name, if neither name nor id is taken.
 fn claim(names: &mut Texts, id: MetricId, name: &str) -> Result<(), InsertError> {
     if let Some(id) = names.find(name.as_bytes()) {
         return Err(InsertError::NameTaken { name: name.to_owned(), id: MetricId(id) });

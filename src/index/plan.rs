@@ -3,7 +3,7 @@
 use super::tree::{Child, Tree};
 use plumbago_model::glob::{Branch, Component, Matcher};
 
-/// After this many texts were matched the results are remembered: the same components come back under every directory.
+/// After this many matches, results are cached: the same components occur under every directory.
 const REMEMBER_AFTER: u32 = 256;
 
 /// How the places of a branch are matched in one tree.
@@ -18,11 +18,11 @@ pub(super) enum Step<'g> {
     Any,
     /// One of these components, ascending. Few enough to be looked up one by one.
     Ids(Vec<u32>),
-    /// Whatever the matcher takes.
+    /// Whatever the matcher accepts.
     Test(&'g Matcher, Memo),
 }
 
-/// What is known of components, two bits each.
+/// Cached results, two bits per component.
 #[derive(Default)]
 pub(super) struct Memo {
     asked: u32,
@@ -30,7 +30,7 @@ pub(super) struct Memo {
 }
 
 impl<'g> Plan<'g> {
-    /// `None` when a text is needed that no name has, so nothing can match.
+    /// `None` when the branch requires a component that no name has, so nothing can match.
     pub(super) fn new(branch: &'g Branch, tree: &Tree) -> Option<Plan<'g>> {
         let steps = branch.components().iter().map(|component| Step::new(component, tree));
         let plan = Plan { branch, steps: steps.collect() };
@@ -43,7 +43,7 @@ impl<'g> Plan<'g> {
         self.branch
     }
 
-    /// The only components that lead on from `states`, if it is a matter of looking them up.
+    /// The only components that lead on from `states`, if they can simply be looked up.
     pub(super) fn lookup(&self, states: u64) -> Option<&[u32]> {
         if !states.is_power_of_two() {
             return None;
@@ -63,7 +63,7 @@ impl<'g> Plan<'g> {
         mut visit: impl FnMut(Child, u64),
     ) {
         let (branch, steps) = (self.branch, &mut self.steps);
-        // At a globstar a path is in two places at least, so in one place there is one question to ask of all.
+        // At a globstar a path is in at least two places. A path in one place has one step to test for every child.
         if states.is_power_of_two() {
             let Some(step) = steps.get_mut(states.trailing_zeros() as usize) else { return };
             let next = branch.advance(states, |_| true);
@@ -92,7 +92,7 @@ impl<'g> Step<'g> {
             Step::Ids(ids)
         };
         match component {
-            // The branch itself keeps a globstar going; its place is never asked for.
+            // The branch itself handles a globstar; its place is never tested.
             Component::Globstar | Component::One(Matcher::Any) => Step::Any,
             Component::One(Matcher::Literal(text)) => ids(&mut std::iter::once(&**text)),
             Component::One(Matcher::Set(texts)) => ids(&mut texts.iter().map(|text| &**text)),

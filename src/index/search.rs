@@ -1,7 +1,10 @@
 //! A find as a walk that can be paused: depth first, children in the order of their full paths.
 //!
-//! Between two steps the index may change. The walk holds ids and positions only, both of which are stable, so it goes on
-//! where it was; what was created or removed in between may or may not be seen.
+//! Between two steps the index may change. The walk holds only ids and positions, and both are stable, so it continues
+//! where it was. What was created or removed in between may or may not be seen.
+//!
+//! A walk over a large tree spends its time waiting for memory. It therefore collects the children of a directory first,
+//! and touches the memory of the next few directories together before it enters any of them.
 
 use std::cmp::Ordering;
 
@@ -15,9 +18,9 @@ use plumbago_model::{Cancel, MetricId};
 /// Which metrics count.
 pub(super) type Accept<'a> = &'a dyn Fn(MetricId) -> bool;
 
-/// Directories whose memory is asked for together.
+/// Directories whose memory is touched together.
 const AHEAD: usize = 16;
-/// Children of each of them whose memory is asked for too.
+/// Children of each of them whose memory is touched too.
 const WANTED_AHEAD: usize = 4;
 
 /// What is collected.
@@ -29,12 +32,12 @@ pub(super) enum Collect {
     Leaves,
 }
 
-/// A find under way.
+/// A find in progress.
 pub(super) struct Search<'g> {
     glob: &'g Glob,
     collect: Collect,
     limits: FindLimits,
-    /// The branch to begin next.
+    /// The branch to start next.
     branch: usize,
     plan: Option<Plan<'g>>,
     frames: Vec<Frame>,
@@ -42,9 +45,9 @@ pub(super) struct Search<'g> {
     items: Vec<Item>,
     /// The path of the innermost directory, with a dot at the end unless it is the root.
     path: Vec<u8>,
-    /// Hits of the branches that are done, and of this one.
+    /// Hits of the finished branches, and of this one.
     hits: Gathering,
-    /// Where the hits of this branch begin.
+    /// Where the hits of this branch start.
     branch_hits: usize,
     /// Hits of this branch that are known but not reached yet.
     pending: usize,
@@ -55,13 +58,14 @@ struct Frame {
     dir: DirId,
     states: u64,
     path_len: usize,
-    /// The next child to look at; `None` once all were.
+    /// The next child to read; `None` once all were read.
     scan: Option<usize>,
-    /// Its items, and the next of them to be done.
+    /// Its items, and the next one to handle.
     items: std::ops::Range<usize>,
 }
 
-/// Something to do in a directory. A child that is both a hit and a way down makes two: other names sort between them.
+/// Something to do in a directory. A child that is both a hit and a directory makes two items, because other names may
+/// sort between them.
 #[derive(Clone, Copy)]
 struct Item {
     /// The first bytes of the text it sorts by.
@@ -93,7 +97,7 @@ impl<'g> Search<'g> {
         }
     }
 
-    /// Goes on for about `budget` children, unless cancelled. True when all is done.
+    /// Continues for about `budget` children, unless cancelled. True when the walk is finished.
     pub(super) fn step(
         &mut self,
         index: &Index,
@@ -134,7 +138,7 @@ impl<'g> Search<'g> {
         self.hits.len()
     }
 
-    /// The hits so far, which are forgotten here.
+    /// Takes the hits so far.
     pub(super) fn take_hits(&mut self) -> Findings {
         self.branch_hits = 0;
         std::mem::take(&mut self.hits).finish()
@@ -157,7 +161,7 @@ impl<'g> Search<'g> {
         Ok(false)
     }
 
-    /// Sorts the hits of several branches together, each name once.
+    /// Merges the hits of several branches, each name once.
     fn merge_hits(&mut self) -> Result<(), FindError> {
         if self.glob.branches().len() > 1 {
             self.hits.sort();
@@ -177,7 +181,7 @@ impl<'g> Search<'g> {
         self.frames.push(Frame { dir, states, path_len: self.path.len(), scan: Some(0), items: at..at });
     }
 
-    /// Looks at up to `budget` children of the innermost directory, from position `from` on. Gives how many it were.
+    /// Reads up to `budget` children of the innermost directory, from position `from` on. Returns how many it read.
     fn scan(
         &mut self,
         tree: &Tree,
@@ -185,12 +189,12 @@ impl<'g> Search<'g> {
         from: usize,
         budget: usize,
     ) -> Result<usize, FindError> {
-        // The plan remembers what it matched, and what it lets through is noted beside it.
+        // The plan is taken out of `self`: it updates its cache while `self` records what it lets through.
         let (Some(frame), Some(mut plan)) = (self.frames.last(), self.plan.take()) else { return Ok(0) };
         let (dir, states, branch) = (frame.dir, frame.states, plan.branch());
         let children = tree.dir(dir).children();
         let wanted = plan.lookup(states).map_or(usize::MAX, <[u32]>::len);
-        // A directory that is being read through stays so, even if it grew during a pause.
+        // A directory that is being scanned continues to be scanned, even if it grew during a pause.
         let (seen, scan) = if from == 0 && wanted <= children.len() / 4 {
             let next = branch.advance(states, |_| true);
             let ids = plan.lookup(states).unwrap_or_default();
@@ -221,7 +225,7 @@ impl<'g> Search<'g> {
         }
     }
 
-    /// Warms the directories that come up next: up to the next multiple of [`AHEAD`], where it is done again.
+    /// Brings the next directories into the cache, up to the next multiple of [`AHEAD`], where this is repeated.
     fn read_ahead(&self, tree: &Tree, from: usize) {
         let end = (from + 1).next_multiple_of(AHEAD).min(self.items.len());
         for item in &self.items[from..end] {
@@ -229,7 +233,7 @@ impl<'g> Search<'g> {
                 tree.warm(dir);
             }
         }
-        // Where it is known which few children will be wanted, they are asked for as well.
+        // If the plan needs only a few known children, touch those as well.
         let Some(plan) = &self.plan else { return };
         for item in &self.items[from..end] {
             let Task::Descend { dir, states } = item.task else { continue };
@@ -241,10 +245,10 @@ impl<'g> Search<'g> {
         }
     }
 
-    /// Notes what is to be done about a child that leads to the places `next`.
+    /// Records what to do about a child that leads to the places `next`.
     fn consider(&mut self, tree: &Tree, accept: Accept<'_>, branch: &Branch, child: Child, next: u64) {
         let component = child.component;
-        // A directory is not looked into before its turn: its memory is then asked for together with that of others.
+        // Do not read a directory before its turn: by then its memory is fetched together with that of others.
         let mut down = child.dir();
         if branch.is_match(next) {
             let node = tree.node(child);
@@ -301,7 +305,7 @@ impl Item {
         })
     }
 
-    /// Everything below a directory starts with its text and a dot, so that is where the way down sorts.
+    /// Everything below a directory starts with its text and a dot, so the descent sorts there.
     fn dot(&self) -> &'static [u8] {
         match self.task {
             Task::Hit { .. } => b"",

@@ -1,4 +1,4 @@
-//! The index behind a lock, where a long find lets writers through.
+//! The index behind a lock that a long find releases from time to time for writers.
 
 use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -19,18 +19,18 @@ impl SharedIndex {
         Self { index: RwLock::new(index) }
     }
 
-    /// For looking names up. Others may read at the same time; hold it for one batch, not longer.
+    /// For looking up names. Others may read at the same time. Hold it for one batch at most.
     pub fn read(&self) -> RwLockReadGuard<'_, Index> {
         self.index.read()
     }
 
-    /// For adding and removing metrics. Everybody else waits.
+    /// For adding and removing metrics. All others wait.
     pub fn write(&self) -> RwLockWriteGuard<'_, Index> {
         self.index.write()
     }
 
     /// The metrics and directories that match, sorted by path. A tagged name is found when the pattern is exactly that
-    /// name. A writer who waits gets in between; what changes meanwhile may or may not be seen.
+    /// name. Waiting writers get a turn in between; what they change may or may not be seen.
     pub fn find(&self, glob: &Glob, limits: FindLimits, cancel: &Cancel) -> Result<Findings, FindError> {
         self.search(glob, Collect::All, limits, &|_| true, cancel)
     }

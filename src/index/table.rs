@@ -1,7 +1,7 @@
 //! An open-addressing hash table from a 32-bit tag to 32-bit values, the keys kept elsewhere.
 //!
-//! A slot is tag and value in one word, eight to a cache line. The place of an entry follows from its tag alone, so growing
-//! and removing never look at the keys: doubling a table of a million entries is one pass over memory.
+//! A slot is tag and value in one word, eight to a cache line. An entry's place depends on its tag alone, so growing and
+//! removing never read the keys: doubling a table of a million entries is one pass over memory.
 
 /// Never a value.
 pub(super) const NONE: u32 = u32::MAX;
@@ -39,12 +39,12 @@ impl Table {
         }
     }
 
-    /// The slot a search for `tag` begins with. Reading it ahead of [`Table::find`] brings it into the cache.
+    /// The slot where a search for `tag` starts. Reading it ahead of [`Table::find`] brings it into the cache.
     pub(super) fn peek(&self, tag: u32) -> u64 {
         self.slots[self.home(tag)]
     }
 
-    /// The first value under `tag`, or [`NONE`]; `peeked` is what [`Table::peek`] gave.
+    /// The first value under `tag`, or [`NONE`]; `peeked` is what [`Table::peek`] returned.
     pub(super) fn first(&self, tag: u32, peeked: u64) -> u32 {
         if tag_of(peeked) == tag {
             return value_of(peeked);
@@ -62,7 +62,7 @@ impl Table {
         self.len += 1;
     }
 
-    /// Takes an entry out, and closes the gap so that no search ends early.
+    /// Removes an entry, and closes the gap so that no search ends early.
     pub(super) fn remove(&mut self, tag: u32, value: u32) {
         let mut gap = self.home(tag);
         while self.slots[gap] != pack(tag, value) {

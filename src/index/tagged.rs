@@ -1,4 +1,4 @@
-//! Finding tagged metrics, and what their tags are, while writers get in between.
+//! Finds tagged metrics and their tags, with turns for writers in between.
 
 use parking_lot::RwLockReadGuard;
 use roaring::RoaringBitmap;
@@ -8,7 +8,7 @@ use super::tags::{Ids, Tag};
 use super::{CHECK_EVERY, FindError, FindLimits, Index};
 use plumbago_model::{Cancel, MetricId, TagCondition, TagWish, name};
 
-/// A tag and how much there is of it.
+/// A tag and its size.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TagSize {
     /// The tag.
@@ -19,10 +19,10 @@ pub struct TagSize {
     pub metrics: u64,
 }
 
-/// A question, in the words of whoever asks.
+/// A query, with its text as the client wrote it.
 #[derive(Clone, Copy)]
 pub struct Asked<'a> {
-    /// For errors.
+    /// The text, for errors.
     pub text: &'a str,
     /// All must hold.
     pub conditions: &'a [&'a dyn TagCondition],
@@ -139,15 +139,15 @@ impl SharedIndex {
     }
 }
 
-/// Lets a writer in, and ends when nobody waits any more.
+/// Lets a writer in, and stops the query when the client is gone.
 fn pause(index: &mut RwLockReadGuard<'_, Index>, asked: Asked<'_>, cancel: &Cancel) -> Result<(), FindError> {
     cancel.check().map_err(|cancelled| FindError::cancelled(asked.text, cancelled))?;
     RwLockReadGuard::bump(index);
     Ok(())
 }
 
-/// The metrics for which all conditions hold. What costs least and leaves least comes first: then the rest often is a look
-/// at a few names.
+/// The metrics for which all conditions hold. The cheapest and most selective conditions come first; what is left is then
+/// often only a few names to test.
 fn matching(
     index: &mut RwLockReadGuard<'_, Index>,
     asked: Asked<'_>,
@@ -172,7 +172,7 @@ fn matching(
     Ok(found)
 }
 
-/// Leaves in `found` those for which one more condition holds.
+/// Keeps in `found` those for which one more condition holds.
 fn narrow(
     index: &mut RwLockReadGuard<'_, Index>,
     found: &mut RoaringBitmap,
@@ -220,7 +220,7 @@ fn narrow(
     Ok(())
 }
 
-/// The same by looking at the names of those that are left.
+/// The same, by testing the names of the metrics that are left.
 fn narrow_by_name(
     index: &mut RwLockReadGuard<'_, Index>,
     found: &mut RoaringBitmap,
@@ -335,7 +335,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against looking at every name.
+        /// Compared with testing every name.
         #[test]
         fn finds_what_a_look_at_every_name_finds(
             names in prop::collection::btree_set(any_name(), 0..60),
@@ -383,7 +383,7 @@ mod tests {
         Ok(())
     }
 
-    /// More values than are looked at in one go, and more names.
+    /// More values, and more names, than are read between two pauses.
     #[test]
     fn many_values_are_all_looked_at() {
         let names: Vec<String> = (0..5000).map(|i| format!("m;host=h{i:04};kind={}", i % 2)).collect();

@@ -1,4 +1,4 @@
-//! The tags of tagged names, turned around: for each tag its values, and for each value the metrics that have it.
+//! An inverted index of tags: for each tag its values, and for each value the metrics that have it.
 //!
 //! Nothing here takes memory before the first tagged name.
 
@@ -9,8 +9,8 @@ use roaring::RoaringBitmap;
 
 use plumbago_model::name;
 
-/// Up to so many ids are kept as a list: values that only few metrics have are most of the values, and a bitmap of
-/// one id takes four times as much.
+/// Up to this many ids are kept as a list. Most values belong to few metrics, and a bitmap of one id takes four times as
+/// much memory.
 const FEW: usize = 16;
 
 /// All tags.
@@ -28,7 +28,7 @@ pub(super) struct Tag {
     values: BTreeMap<Box<str>, Ids>,
 }
 
-/// The metrics that have one value, which are never none.
+/// The metrics that have one value; at least one.
 #[derive(Debug)]
 pub(super) enum Ids {
     /// Ascending.
@@ -42,7 +42,7 @@ impl Tags {
         &self.metrics
     }
 
-    /// All tags in order, from the first that begins with `prefix` on to the last.
+    /// All tags in order, from the first that starts with `prefix` to the last of all.
     pub(super) fn with_prefix<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = (&'a str, &'a Tag)> {
         from(&self.tags, prefix).take_while(move |(tag, _)| tag.starts_with(prefix))
     }
@@ -51,7 +51,7 @@ impl Tags {
         self.tags.get(tag)
     }
 
-    /// Adds a metric that is not there. A name with broken tags has none.
+    /// Adds a new metric. A name with malformed tags has none.
     pub(super) fn insert(&mut self, id: u32, name: &str) {
         if !name::is_tagged(name) {
             return;
@@ -67,7 +67,7 @@ impl Tags {
         }
     }
 
-    /// Forgets a metric, and the tags and values that nobody has without it.
+    /// Forgets a metric, and the tags and values that no other metric has.
     pub(super) fn remove(&mut self, id: u32, name: &str) {
         if !self.metrics.remove(id) {
             return;
@@ -81,7 +81,7 @@ impl Tags {
         }
     }
 
-    /// Bytes allocated, about: nodes of these maps are seven tenths full.
+    /// Bytes allocated, estimated: nodes of these maps are about seven tenths full.
     pub(super) fn memory_bytes(&self) -> usize {
         let entry = (size_of::<Box<str>>() + size_of::<Ids>()) * 10 / 7;
         let value = |(text, ids): (&str, &Ids)| entry + text.len() + ids.memory_bytes();
@@ -102,7 +102,7 @@ impl Tag {
         self.values.get(value)
     }
 
-    /// The values that begin with `prefix`, in order; only those behind `last`, if there is one.
+    /// The values that start with `prefix`, in order; only those after `last`, if given.
     pub(super) fn with_prefix<'a>(
         &'a self,
         prefix: &'a str,
@@ -135,7 +135,7 @@ impl Tag {
 }
 
 impl Ids {
-    /// How many they are.
+    /// How many there are.
     pub(super) fn len(&self) -> u64 {
         match self {
             Ids::Few(list) => list.len() as u64,
@@ -151,7 +151,7 @@ impl Ids {
         }
     }
 
-    /// Leaves only these in a set.
+    /// Keeps only these in a set.
     pub(super) fn retain_in(&self, set: &mut RoaringBitmap) {
         match self {
             Ids::Few(list) => *set = list.iter().copied().filter(|id| set.contains(*id)).collect(),
@@ -241,7 +241,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against a plain set of names, through creations and deletions.
+        /// Compared with a plain set of names, through creations and deletions.
         #[test]
         fn values_have_the_metrics_that_have_them(
             changes in prop::collection::vec((0..12_u32, prop::bool::weighted(0.7)), 1..80),

@@ -1,7 +1,7 @@
 //! Texts with ids: an append-only arena, text by id, and id by text.
 //!
-//! A record in the arena is id, length and bytes side by side, so that verifying what the hash table proposes and learning
-//! its id cost one cache miss together. Used twice: for metric names and for the components of the tree.
+//! A record in the arena has id, length and bytes side by side, so verifying a candidate of the hash table and reading its
+//! id cost one cache miss together. Used twice: for metric names and for the components of the tree.
 
 use std::hash::{BuildHasher, Hasher};
 
@@ -14,7 +14,7 @@ const SEGMENT_BYTES: usize = 1 << 20;
 /// Records start at multiples of this, which lets 32 bits address 8 GiB.
 const ALIGN: usize = 2;
 const HEADER_BYTES: usize = 6;
-/// Names looked up together. Small enough for the notes about them to stay in the first-level cache.
+/// Names looked up together. Few enough for their working data to stay in the first-level cache.
 const BLOCK: usize = 128;
 
 /// The longest text.
@@ -25,14 +25,14 @@ pub(super) const MAX_TEXT_BYTES: usize = u16::MAX as usize;
 pub(super) enum Refused {
     /// Longer than [`MAX_TEXT_BYTES`].
     TooLong,
-    /// The arena is at its end.
+    /// The arena is full.
     Full,
 }
 
 /// Texts and their ids.
 #[derive(Debug)]
 pub(super) struct Texts {
-    /// Keyed at random: the texts come from outside, and must not be able to aim at one slot.
+    /// Randomly keyed: the texts come from outside, and nobody must be able to aim them all at one slot.
     hasher: RandomState,
     segments: Vec<Vec<u8>>,
     /// Where the record of an id starts, in units of [`ALIGN`] over all segments; [`NONE`] if it has none.
@@ -83,7 +83,7 @@ impl Texts {
 
     /// The ids of many texts, in their order.
     ///
-    /// Each step runs over a block of texts before the next one begins: the loads of one step do not depend on each
+    /// Each step handles a block of texts before the next step starts. The loads of one step do not depend on each
     /// other, so the processor waits for many cache misses at once instead of one after the other.
     pub(super) fn find_many<'a>(
         &self,
@@ -116,7 +116,7 @@ impl Texts {
                 found(match places[i] {
                     NONE => None,
                     place if bytes == block[i].len() && self.bytes(place, bytes) == block[i] => Some(id),
-                    // Another text with the same tag: rare enough to start over.
+                    // Another text has the same tag: rare enough to start over.
                     _ => self.find(block[i]),
                 });
             }
@@ -126,7 +126,7 @@ impl Texts {
         }
     }
 
-    /// Adds a text that is not there yet under an id that has none.
+    /// Adds a new text under an unused id.
     pub(super) fn insert(&mut self, id: u32, text: &str) -> Result<(), Refused> {
         let place = self.append(id, text)?;
         let index = id as usize;
@@ -139,7 +139,7 @@ impl Texts {
         Ok(())
     }
 
-    /// The id of a text, which gets the next free one if it is new.
+    /// The id of a text; a new text gets the next free id.
     pub(super) fn intern(&mut self, text: &str) -> Result<u32, Refused> {
         if let Some(id) = self.find(text.as_bytes()) {
             return Ok(id);

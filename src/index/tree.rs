@@ -1,8 +1,8 @@
-//! The tree of names: directories, their children, and where metrics hang.
+//! The tree of names: directories, their children, and the metrics in them.
 //!
 //! Only directories are nodes. A metric is an entry in its directory's list of children, twelve bytes or so, and becomes a
 //! node when something is created below it. Nothing ever moves: directories keep their ids and children their positions,
-//! and what is removed leaves its place behind, so that a search can pause, let writers in, and go on where it was.
+//! and a removed entry leaves its place empty, so a search can pause, let writers in, and continue where it was.
 
 use std::hash::{BuildHasher, Hasher};
 
@@ -12,7 +12,7 @@ use super::table::{NONE, Table};
 use super::texts::{Refused, Texts};
 use plumbago_model::MetricId;
 
-/// Lists longer than this are looked into by hash. Shorter ones fit in a few cache lines and are read through.
+/// Lists longer than this are searched by hash. Shorter ones fit into a few cache lines and are scanned.
 const HASHED_FROM: usize = 32;
 
 /// Set in [`Child::target`] for a metric.
@@ -48,12 +48,12 @@ pub(super) struct Child {
     target: u32,
 }
 
-/// What stands under a child's component.
+/// What a child's component refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Node {
     /// The metric of this name.
     pub(super) metric: Option<MetricId>,
-    /// The directory of this name, if there is something in it.
+    /// The directory of this name, if it is not empty.
     pub(super) dir: Option<DirId>,
 }
 
@@ -86,7 +86,7 @@ impl Dir {
         Self { parent, metric, live: 0, children: Vec::new() }
     }
 
-    /// Its entries, removed ones included.
+    /// Its entries, including removed ones.
     pub(super) fn children(&self) -> &[Child] {
         &self.children
     }
@@ -117,7 +117,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Takes a metric out.
+    /// Removes a metric.
     pub(super) fn remove(&mut self, name: &str) {
         let (parent, last) = name.rsplit_once('.').unwrap_or(("", name));
         let Some(dir) = self.find_dir(parent) else { return };
@@ -138,7 +138,7 @@ impl Tree {
         &self.dirs[dir.index()]
     }
 
-    /// What stands under a child's component now.
+    /// What a child's component refers to now.
     pub(super) fn node(&self, child: Child) -> Node {
         match child.dir() {
             Some(id) => {
@@ -171,7 +171,7 @@ impl Tree {
         self.components.get_bytes(component).expect("components are never removed")
     }
 
-    /// Reads a directory so that it is in the cache when it is needed. Several of these wait for memory together.
+    /// Reads a directory so that it is in the cache when it is needed. Several such reads wait for memory at the same time.
     pub(super) fn warm(&self, dir: DirId) {
         let children = &self.dirs[dir.index()].children;
         std::hint::black_box(
@@ -193,7 +193,7 @@ impl Tree {
             + self.positions.memory_bytes()
     }
 
-    /// The directory of a path, if there ever was one.
+    /// The directory of a path, if it ever existed.
     pub(super) fn find_dir(&self, path: &str) -> Option<DirId> {
         if path.is_empty() {
             return Some(ROOT);
@@ -216,7 +216,7 @@ impl Tree {
         Ok(dir)
     }
 
-    /// The directory of a component below `dir`, made if need be.
+    /// The directory of a component below `dir`, created if necessary.
     fn enter(&mut self, dir: DirId, component: u32) -> Result<DirId, Refused> {
         let at = self.position(dir, component);
         let child = at.map(|at| self.dirs[dir.index()].children[at]);
@@ -239,7 +239,7 @@ impl Tree {
         if children.len() <= HASHED_FROM {
             return children.iter().position(|child| child.component == component);
         }
-        // An entry of another directory with the same tag does no harm: what counts is what stands at the position here.
+        // An entry of another directory with the same tag is harmless: the check compares what is at that position here.
         let here = |at: u32| children.get(at as usize).is_some_and(|child| child.component == component);
         self.positions.find(self.tag(dir, component), here).map(|at| at as usize)
     }
@@ -247,7 +247,7 @@ impl Tree {
     fn push(&mut self, dir: DirId, child: Child) {
         let children = &mut self.dirs[dir.index()].children;
         if children.len() == children.capacity() {
-            // Most lists are short and many: growing by halves wastes less than doubling.
+            // There are many lists and most are short: growing by half wastes less than doubling.
             children.reserve_exact(2 + children.len() / 2);
         }
         children.push(child);
@@ -263,7 +263,7 @@ impl Tree {
         }
     }
 
-    /// Corrects the number of metrics below in `dir` and all above it.
+    /// Adjusts the number of metrics below `dir` and all directories above it.
     fn count(&mut self, mut dir: DirId, change: impl Fn(u32) -> u32) {
         loop {
             let this = &mut self.dirs[dir.index()];

@@ -1,7 +1,7 @@
-//! Search as you type: names in which every word of a text stands somewhere, whatever its case.
+//! Search as you type: names that contain every word of a text, in any case.
 //!
 //! Components are interned, so each distinct one is compared with the words once; the walk over the tree then only looks
-//! numbers up. A word with dots spans components (`cpu.lo` is in `web1.cpu.load`): its parts are places in one machine word
+//! up numbers. A word with dots spans components (`cpu.lo` is in `web1.cpu.load`): its parts are places in one machine word
 //! that a path moves through, one place per component, as in a shift-and string search. Letters of ASCII match in either
 //! case, all others as they are.
 
@@ -16,15 +16,15 @@ use plumbago_model::{Cancel, Cancelled};
 /// Most parts of all words together: as many as there are bits.
 const MAX_PARTS: usize = 32;
 
-/// What a search gave.
+/// The result of a search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hits {
-    /// The first of them: the topmost names in which all words stand, those with few components first. What lies below such a
-    /// name is counted there and not listed.
+    /// The first of them: the topmost names that contain all words, those with few components first. Names below such a
+    /// name are counted there and not listed.
     pub entries: Vec<Entry>,
     /// How many there are.
     pub total: usize,
-    /// False when the time was up before all names were looked at.
+    /// False when the deadline passed before all names were read.
     pub complete: bool,
 }
 
@@ -75,12 +75,12 @@ impl SharedIndex {
 struct Words<'a> {
     whole: Vec<Finder<'a>>,
     parts: Vec<Part<'a>>,
-    /// The places at which a word begins, and at which it is complete.
+    /// The places at which a word starts, and at which it is complete.
     first: u32,
     last: u32,
 }
 
-/// What one component has to look like.
+/// What one component must look like.
 enum Part<'a> {
     Contains(Box<Finder<'a>>),
     EndsWith(&'a str),
@@ -115,7 +115,7 @@ impl<'a> Words<'a> {
         self.parts.is_empty()
     }
 
-    /// The places whose part this component fits.
+    /// The places whose part matches this component.
     fn fits(&self, lower: &[u8]) -> u32 {
         let fit = |part: &Part<'_>| match part {
             Part::Contains(finder) => finder.find(lower).is_some(),
@@ -127,24 +127,24 @@ impl<'a> Words<'a> {
         places.fold(0, |places, (at, _)| places | 1 << at)
     }
 
-    /// Do all of them stand in a text that is no path?
+    /// Does a text that is not a path contain all of them?
     fn stand_in(&self, lower: &[u8]) -> bool {
         self.whole.iter().all(|word| word.find(lower).is_some())
     }
 }
 
-/// A search under way.
+/// A search in progress.
 struct Hunt<'w> {
     words: &'w Words<'w>,
     limit: usize,
-    /// By component, the places it fits.
+    /// By component, the places it matches.
     fits: Vec<u32>,
     found: Vec<Entry>,
     total: usize,
 }
 
 impl Hunt<'_> {
-    /// Compares some more components with the words. False when all were.
+    /// Compares some more components with the words. False when all are done.
     fn compare_some(&mut self, tree: &Tree) -> bool {
         let end = tree.component_end().min(self.fits.len() + CHECK_EVERY);
         let mut lower = Vec::new();
@@ -158,7 +158,7 @@ impl Hunt<'_> {
 
     fn fits(&self, component: u32, tree: &Tree) -> u32 {
         let known = self.fits.get(component as usize).copied();
-        // One that came during a pause.
+        // A component that was added during a pause.
         known.unwrap_or_else(|| self.words.fits(&tree.text_bytes(component).to_ascii_lowercase()))
     }
 
@@ -178,7 +178,7 @@ struct Walk {
     child: usize,
 }
 
-/// How the walk came to a directory.
+/// How the walk reached a directory.
 #[derive(Clone, Copy)]
 struct Way {
     dir: DirId,
@@ -195,7 +195,7 @@ impl Walk {
         Self { ways: vec![Way { dir: ROOT, up: 0, component: 0, state: 0, done: 0 }], at: 0, child: 0 }
     }
 
-    /// Looks at some more children. False when there are none left.
+    /// Reads some more children. False when there are none left.
     fn step(&mut self, hunt: &mut Hunt<'_>, index: &Index) -> bool {
         let tree = index.tree();
         let mut left = CHECK_EVERY;
@@ -311,7 +311,7 @@ mod tests {
     }
 
     proptest! {
-        /// The walk finds exactly the metrics that a look at every full name finds.
+        /// The walk finds exactly the metrics that a test of every full name finds.
         #[test]
         fn nothing_is_missed_and_nothing_made_up(
             all in proptest::collection::btree_set("[abA]{1,2}(\\.[abA]{1,2}){0,3}", 1..30),

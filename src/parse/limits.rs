@@ -1,4 +1,4 @@
-//! What a point must keep to be taken, whichever protocol brought it.
+//! The limits that a point must respect, in whichever protocol it arrives.
 
 use plumbago_model::{Point, Reject};
 
@@ -7,13 +7,13 @@ use plumbago_model::{Point, Reject};
 pub struct Limits {
     /// The time now, in seconds since the epoch; also the time stamp of points sent with `-1`.
     pub now: u32,
-    /// Points further ahead of `now` than this are refused.
+    /// Points further ahead of `now` than this are rejected.
     pub max_future_secs: u32,
-    /// Keep `inf` and `-inf` instead of refusing them.
+    /// Keep `inf` and `-inf` instead of rejecting them.
     pub keep_infinite: bool,
     /// Longest plaintext line, without its line feed.
     pub max_line_bytes: usize,
-    /// Longest name in a pickle: a frame can repeat one long name very often, so it is not even looked at.
+    /// Longest name in a pickle. A frame can repeat one long name many times, so a longer one is not even read.
     pub max_name_bytes: usize,
 }
 
@@ -21,7 +21,7 @@ impl Limits {
     /// A point from two numbers as they were sent.
     pub(super) fn point(&self, timestamp: f64, value: f64) -> Result<Point, Reject> {
         self.check_value(value)?;
-        // As carbon: whole seconds are what counts, so -1.5 means now and -0.5 the epoch.
+        // Like carbon, use whole seconds: -1.5 means now, and -0.5 means the epoch.
         let timestamp = match timestamp.trunc() {
             -1.0 => self.now,
             t if t > f64::from(u32::MAX) && t.is_finite() => return Err(Reject::TooFarInFuture),

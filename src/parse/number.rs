@@ -3,7 +3,7 @@
 use memchr::memchr;
 
 /// A number: digits with an optional point and exponent, `inf`, `infinity` or `nan` in any case, all with an optional
-/// sign. Underscores may stand between digits.
+/// sign. Underscores may separate digits.
 pub(super) fn float(text: &[u8]) -> Option<f64> {
     match fast_float2::parse(text) {
         Ok(number) => Some(number),
@@ -12,7 +12,7 @@ pub(super) fn float(text: &[u8]) -> Option<f64> {
     }
 }
 
-/// Digits alone, when they fit: the usual time stamp.
+/// Digits only, if they fit: the usual timestamp.
 pub(super) fn seconds(text: &[u8]) -> Option<u32> {
     if text.is_empty() || text.len() > 10 {
         return None;

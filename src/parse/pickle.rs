@@ -1,7 +1,7 @@
 //! Carbon's pickle protocol: a list of `(name, (timestamp, value))`, and the dictionaries of its cache queries.
 //!
 //! Pickle is a small language for a stack machine, and most of what makes it dangerous is its power to call things. This
-//! reader knows the opcodes that build plain data and refuses all others, so nothing in a frame can run. It never
+//! reader knows the opcodes that build plain data and rejects all others, so nothing in a frame can run. It never
 //! recurses, keeps all values in flat tables whose size is bounded by the frame's, and takes names from the frame in place.
 
 mod heap;
@@ -19,7 +19,7 @@ pub use request::Request;
 #[cfg(test)]
 mod tests;
 
-/// Longest text that is tried as a number: the frame may repeat a long one very often.
+/// Longest text that is parsed as a number: the frame may repeat a long one many times.
 const MAX_NUMBER_BYTES: usize = 400;
 
 /// Why a frame is not a list of points at all.
@@ -29,14 +29,14 @@ pub enum PickleError {
     /// It ends before its STOP.
     #[error("the pickle ends too early")]
     Truncated,
-    /// An opcode that makes more than data, or that does not exist.
+    /// An opcode that does more than build data, or that does not exist.
     #[error(
         "opcode 0x{opcode:02x} at byte {at} of the pickle is not allowed: send plain lists, tuples, strings and numbers"
     )]
     NotData {
         /// The opcode.
         opcode: u8,
-        /// Where it stands.
+        /// Its position.
         at: usize,
     },
     /// An opcode whose argument cannot be read, or that finds too little on the stack.
@@ -44,19 +44,19 @@ pub enum PickleError {
     Malformed {
         /// The opcode.
         opcode: u8,
-        /// Where it stands.
+        /// Its position.
         at: usize,
     },
-    /// Nested deeper, or holding more, than any list of points.
+    /// Nested deeper, or larger, than any list of points.
     #[error("the pickle is nested too deep, or holds too much, at byte {at}")]
     TooBig {
         /// Where the limit was passed.
         at: usize,
     },
-    /// It holds something else than a list.
+    /// It is not a list.
     #[error("the pickle is not a list of (name, (timestamp, value))")]
     NotAList,
-    /// It holds something else than a dictionary.
+    /// It is not a dictionary.
     #[error("the pickle is not a dictionary")]
     NotADictionary,
 }
@@ -84,8 +84,8 @@ impl<'f> Pickle<'f> {
         }
     }
 
-    /// Adds the points to `batch`. `refused` is called with the reason and, where it can be told, the name of each element
-    /// that is not a point or not one to take. Gives the number of elements.
+    /// Adds the points to `batch`. `refused` is called with the reason and, if known, the name of each element that is
+    /// not a point or is rejected. Returns the number of elements.
     pub fn points<'a>(
         &'a self,
         limits: &Limits,

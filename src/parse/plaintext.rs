@@ -1,7 +1,7 @@
 //! Carbon's plaintext protocol: `name value timestamp`, one point a line.
 //!
-//! Nearly every line has single blanks between its fields and digits for a time stamp. [`usual`] reads those without a
-//! detour; whatever it does not know is read again by [`unusual`], which knows all the rules and the reason to refuse.
+//! Nearly every line has single blanks between its fields and digits for a timestamp. [`usual`] parses those quickly. Whatever
+//! it does not recognise goes to [`unusual`], which knows all the rules and the reasons to reject a line.
 
 use memchr::memchr;
 
@@ -14,15 +14,15 @@ mod tests;
 
 /// Parses whole lines into `batch`. The line end may be `\n` or `\r\n` and may be missing from the last line.
 ///
-/// `refused` is called with the reason and the text of each line that is not taken. Gives the number of lines that were
-/// taken or refused; blank lines are neither.
+/// `refused` is called with the reason and the text of each rejected line. Returns the number of lines that were accepted
+/// or rejected; blank lines are neither.
 pub fn parse_lines<'a>(
     buffer: &'a [u8],
     limits: &Limits,
     batch: &mut Batch<'a>,
     mut refused: impl FnMut(Reject, &'a [u8]),
 ) -> u64 {
-    // Looking at all of it at once costs a fraction of looking at each name.
+    // Checking everything at once costs a fraction of checking each name.
     let text = std::str::from_utf8(buffer).ok();
     let (mut lines, mut next) = (0, 0);
     while next < buffer.len() {
@@ -55,7 +55,7 @@ pub fn parse_line<'a>(line: &'a [u8], limits: &Limits) -> Result<(&'a str, Point
     }
 }
 
-/// A usual line that begins at `begin` in a text.
+/// A usual line that starts at `begin` in a text.
 fn usual_in<'a>(text: &'a str, begin: usize, line: &[u8], limits: &Limits) -> Option<(&'a str, Point)> {
     if line.len() > limits.max_line_bytes {
         return None;
@@ -73,8 +73,8 @@ fn usual<'a>(line: &'a [u8], limits: &Limits) -> Option<(&'a [u8], Point)> {
     };
     let (name, value) = split_last_blank(rest)?;
     let value = fast_float2::parse(value).ok()?;
-    // Without an early end, so that the compiler can test many bytes at once. Also refuses a name with a second blank
-    // or a tab in it: that line has other than three fields.
+    // No early exit, so that the compiler can test many bytes at once. This also rejects a name with a second blank or a
+    // tab in it: that line does not have three fields.
     let unbroken = name.iter().fold(true, |unbroken, &byte| unbroken & (byte > b' '));
     if !unbroken || name.is_empty() {
         return None;

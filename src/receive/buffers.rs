@@ -1,4 +1,4 @@
-//! Read buffers, lent out only while there is something to read: ten thousand idle connections hold none.
+//! Read buffers, lent only while there is something to read: ten thousand idle connections hold none.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 
 use plumbago_model::{Batch, Point};
 
-/// What one read may bring. Large enough to make calls rare, small enough to stay in the second-level cache together with
+/// Size of one read. Large enough to make calls rare, small enough to stay in the second-level cache together with
 /// the batch that is parsed from it.
 pub(super) const READ_BYTES: usize = 128 * 1024;
 
@@ -29,7 +29,7 @@ pub(super) struct Scratch {
 #[derive(Debug, Default)]
 pub(super) struct Spare(Vec<(&'static str, Point)>);
 
-/// A buffer on loan; goes back when dropped.
+/// A borrowed buffer; returned when dropped.
 #[derive(Debug)]
 pub(super) struct Loan {
     scratch: Option<Scratch>,
@@ -74,7 +74,7 @@ impl Spare {
         Batch { entries: std::mem::take(&mut self.0) }
     }
 
-    /// Keeps the memory of a batch that is done with.
+    /// Keeps the memory of a finished batch.
     pub(super) fn keep(&mut self, batch: Batch<'_>) {
         let mut entries = batch.entries;
         entries.clear();

@@ -1,6 +1,6 @@
 //! Carbon's cache queries: graphite-web asks a cache for points that are not in its files yet.
 //!
-//! Frames both ways, as for points: a pickled dictionary in, a pickled dictionary out, in the order of the questions.
+//! Frames in both directions, as for points: a pickled dictionary in, a pickled dictionary out, in the order of the queries.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -18,16 +18,16 @@ use super::wire::Wire;
 use crate::parse::pickle::Request;
 use plumbago_model::Point;
 
-/// Who knows what is in memory.
+/// Access to the points in memory.
 pub trait Recent: Send + Sync + 'static {
-    /// The points of a metric that are not in the store yet, in the order of time; none for one that does not exist.
+    /// The points of a metric that are not in the store yet, by time; none if the metric does not exist.
     fn recent(&self, metric: &str) -> Vec<Point>;
 
-    /// How a metric is aggregated, in carbon's words; `None` for one that does not exist.
+    /// How a metric is aggregated, in carbon's words; `None` if the metric does not exist.
     fn aggregation(&self, metric: &str) -> Option<String>;
 }
 
-/// Those who ask.
+/// The connections that send cache queries.
 pub(super) struct Questions(Arc<dyn Recent>);
 
 impl Questions {
@@ -36,7 +36,7 @@ impl Questions {
     }
 }
 
-/// What goes back.
+/// An answer.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 enum Answer {
@@ -59,7 +59,7 @@ impl Service for Questions {
     async fn serve(&self, mut stream: TcpStream, intake: Arc<Intake>, mut stop: Stop) {
         let mut frames = Frames::new(intake.config.max_frame_bytes);
         let idle = intake.idle_limit();
-        // Nothing is lost by closing at once: whoever gets no answer asks again elsewhere.
+        // Closing at once loses nothing: a client without an answer asks elsewhere.
         while stop.phase() == Phase::Running {
             let read = tokio::select! {
                 biased;
@@ -76,7 +76,7 @@ impl Service for Questions {
             };
             let bytes = loan.bytes.get(..len).unwrap_or_default();
             if let Err(error) = self.answer(bytes, &mut frames, &mut stream, &intake).await {
-                tracing::debug!(%error, "a connection of cache queries ends");
+                tracing::debug!(%error, "a cache query connection ended");
                 return;
             }
         }
@@ -84,7 +84,7 @@ impl Service for Questions {
 }
 
 impl Questions {
-    /// Answers every question that `read` completes.
+    /// Answers every query that `read` completes.
     async fn answer(
         &self,
         mut read: &[u8],
@@ -105,7 +105,7 @@ impl Questions {
             };
             let request = Request::read(frame);
             let recent = Arc::clone(&self.0);
-            // Many metrics may be asked for at once, and the lock on what is in memory may be held by a cut.
+            // A query may ask for many metrics, and a cut may hold the lock on the points in memory.
             let answering = tokio::task::spawn_blocking(move || match request {
                 Ok(request) => answer(&request, &*recent),
                 Err(error) => Answer::Error { error: error.to_string() },
@@ -114,7 +114,7 @@ impl Questions {
             intake.telemetry.cache_queries.add(1);
             if let Answer::Error { error } = &answer {
                 intake.telemetry.cache_query_errors.add(1);
-                tracing::debug!(error, "a cache query was refused");
+                tracing::debug!(error, "a cache query was rejected");
             }
             stream.write_all(&answer.frame()?).await?;
         }

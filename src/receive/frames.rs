@@ -9,13 +9,13 @@ const HEADER: usize = 4;
 #[derive(Debug)]
 pub(super) struct Frames {
     max_bytes: usize,
-    /// Header and what came of the frame. Grows as bytes arrive: a length alone costs nothing.
+    /// The header and the frame so far. It grows as bytes arrive: a length alone allocates nothing.
     carried: Vec<u8>,
-    /// What is carried was given out as a frame.
+    /// The carried bytes were already returned as a frame.
     given: bool,
 }
 
-/// A frame over the limit. There is no way to find the next one, so the connection has to end.
+/// A frame over the limit. The start of the next one cannot be found, so the connection has to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TooLarge {
     pub(super) bytes: usize,
@@ -26,8 +26,8 @@ impl Frames {
         Self { max_bytes, carried: Vec::new(), given: false }
     }
 
-    /// The next whole frame, without its header; what it took is cut off the front of `read`. `None` when more must be
-    /// read first: then all of `read` was taken in.
+    /// The next whole frame, without its header; its bytes are removed from the front of `read`. `None` when more must be
+    /// read first; all of `read` has then been consumed.
     pub(super) fn next<'s, 'r: 's>(&'s mut self, read: &mut &'r [u8]) -> Result<Option<&'s [u8]>, TooLarge> {
         if std::mem::take(&mut self.given) {
             self.carried.clear();
@@ -51,7 +51,7 @@ impl Frames {
         Ok(self.carried.get(HEADER..))
     }
 
-    /// What came of a frame that was not finished when the connection ended.
+    /// The part of a frame that arrived before the connection ended.
     pub(super) fn unfinished(&self) -> &[u8] {
         if self.given { &[] } else { &self.carried }
     }

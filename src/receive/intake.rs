@@ -1,4 +1,4 @@
-//! What all sockets share: the way from parsed points to the sink, and the counting of what does not get there.
+//! What all sockets share: handing parsed points to the sink, and counting those that do not get there.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -43,7 +43,7 @@ impl Intake {
         }
     }
 
-    /// The limits for what was just read.
+    /// The limits for the bytes just read.
     pub(super) fn limits(&self) -> Limits {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         let clamp = |secs: u64| u32::try_from(secs).unwrap_or(u32::MAX);
@@ -62,20 +62,20 @@ impl Intake {
         self.sampler.note(reason, input, None);
     }
 
-    /// Counts, also as received, and samples what never became lines or elements: it stands for one of them.
+    /// Counts, also as received, and samples input that never became lines or elements. It counts as one.
     pub(super) fn refuse_whole(&self, reason: Reject, input: &[u8], detail: &dyn Display) {
         self.telemetry.points_received.add(1);
         self.telemetry.reject(reason, 1);
         self.sampler.note(reason, input, Some(detail));
     }
 
-    /// Hands the batch on, waiting as long as the sink is busy. After a stop the wait ends with the time to drain.
+    /// Passes the batch to the sink, waiting as long as it is busy. After a stop the wait ends when the drain time is over.
     pub(super) async fn deliver(&self, batch: &Batch<'_>, stop: &mut Stop) {
         if self.offer(batch) {
             return;
         }
         self.telemetry.backpressure_pauses.add(1);
-        tracing::debug!(points = batch.len(), "the store is busy, reading pauses");
+        tracing::debug!(points = batch.len(), "the store is busy; reading is paused");
         let mut backoff = Backoff::new();
         while stop.phase() != Phase::Over {
             stop.pause(backoff.next()).await;
@@ -90,12 +90,12 @@ impl Intake {
         );
     }
 
-    /// Hands the batch on if the sink takes it now.
+    /// Passes the batch on if the sink accepts it now.
     pub(super) fn offer(&self, batch: &Batch<'_>) -> bool {
         batch.is_empty() || self.sink.accept(batch).is_ok()
     }
 
-    /// Counts a batch that is given up.
+    /// Counts a batch that is dropped.
     pub(super) fn overload(&self, batch: &Batch<'_>) {
         self.telemetry.reject(Reject::Overload, batch.len() as u64);
     }

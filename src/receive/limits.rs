@@ -26,7 +26,7 @@ impl Connections {
         Self { free: Arc::new(Semaphore::new(most.min(Semaphore::MAX_PERMITS))), telemetry }
     }
 
-    /// Lets one more connection in, or counts it as refused.
+    /// Admits one more connection, or counts it as refused.
     pub(super) fn admit(&self) -> Option<Permit> {
         match Arc::clone(&self.free).try_acquire_owned() {
             Ok(held) => {

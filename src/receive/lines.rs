@@ -11,18 +11,18 @@ pub(super) struct Lines {
     max_bytes: usize,
     /// The line that the last read finished.
     joined: Vec<u8>,
-    /// What came after the last line feed; never more than `max_bytes`.
+    /// The bytes after the last line feed; never more than `max_bytes`.
     tail: Vec<u8>,
-    /// The rest of a line that was too long is being thrown away.
+    /// True while the rest of a line that was too long is being dropped.
     skipping: bool,
 }
 
 /// The whole lines of one read, in order.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Whole<'a> {
-    /// The line that earlier reads began; empty when there is none.
+    /// The line that earlier reads started; empty if there is none.
     pub(super) joined: &'a [u8],
-    /// The lines that lie in this read as a whole.
+    /// The lines that are completely in this read.
     pub(super) rest: &'a [u8],
 }
 
@@ -31,8 +31,8 @@ impl Lines {
         Self { max_bytes, joined: Vec::new(), tail: Vec::new(), skipping: false }
     }
 
-    /// Takes in what was read. Calls `too_long` with the beginning of an unfinished line once it is over the limit; that
-    /// line is then gone. (Whole lines are measured by the parser.)
+    /// Consumes a read. Calls `too_long` with the start of an unfinished line once it exceeds the limit; that line is then
+    /// dropped. (The parser checks the length of whole lines.)
     pub(super) fn feed<'a>(&'a mut self, read: &'a [u8], too_long: impl FnMut(&[u8])) -> Whole<'a> {
         self.joined.clear();
         self.joined.shrink_to(KEPT_BYTES);
@@ -82,7 +82,7 @@ mod tests {
 
     use super::*;
 
-    /// Feeds the reads and gives the whole lines and how many were too long on the way.
+    /// Feeds the reads; returns the whole lines, and how many were too long.
     fn run(max: usize, reads: &[&[u8]]) -> (Vec<u8>, usize, Vec<u8>) {
         let mut lines = Lines::new(max);
         let (mut whole, mut long) = (Vec::new(), 0);
@@ -122,7 +122,7 @@ mod tests {
     }
 
     proptest! {
-        /// However the bytes are cut into reads, the lines that fit come out whole and in order.
+        /// However the bytes are split into reads, the lines that fit come out whole and in order.
         #[test]
         fn cuts_do_not_matter(
             lines in prop::collection::vec("[a-z\r]{0,12}", 0..20),

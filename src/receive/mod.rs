@@ -1,10 +1,10 @@
 //! Step 1: sockets. Bytes arrive here; limits and back-pressure, no meaning.
 //!
-//! A connection reads into its own buffer, has it parsed, and hands the batch to a [`Sink`] before it reads again: what
-//! the server cannot take stays in the sender's socket instead of in a queue of ours.
+//! A connection reads into its own buffer, has it parsed, and hands the batch to a [`Sink`] before it reads again. What
+//! the server cannot accept stays in the sender's socket instead of in a queue of ours.
 //!
-//! Every line or element that is read counts as received, and then either the sink counts it as stored or it is refused
-//! for a counted reason. A stop loses nothing that a well-behaved sender gave us: see [`Receiver`].
+//! Every line or element that is read counts as received, and then either the sink counts it as stored, or it is
+//! rejected for a counted reason. A stop loses nothing that a well-behaved sender has sent: see [`Receiver`].
 
 mod buffers;
 mod cache_query;
@@ -56,11 +56,11 @@ pub struct Busy;
 
 /// The carbon listeners of one server. They share one limit on connections.
 ///
-/// The listeners are bound by the caller, who can say best why that failed. Each method starts one of them on the current
-/// tokio runtime and gives a handle that ends when it has drained after a stop: the listener closes, every connection is
-/// half-closed at a lull, so that a relay sees the end and reconnects elsewhere, and what senders still had under way is
-/// read until they close too. Those that go on are left at a lull in the second half of `ingest.drain_timeout`, and at its
-/// end in any case, by a reset: what they write then fails, and they keep it.
+/// The caller binds the listeners, because it can best explain why that failed. Each method starts one of them on the current
+/// tokio runtime and returns a handle that ends when the listener has drained after a stop. Then the listener closes, and every
+/// connection is half-closed at a pause, so that a relay sees the end and reconnects elsewhere. What senders have already sent
+/// is read until they close too. Connections that keep sending are reset at a pause in the second half of
+/// `ingest.drain_timeout`, and at its end in any case: their next write fails, so the sender keeps those points.
 #[derive(Debug)]
 pub struct Receiver {
     intake: Arc<Intake>,
@@ -68,7 +68,7 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// Nothing listens yet. `stop` turning true, or its sender going away, stops all that is started here.
+    /// Starts no listener yet. Everything started here stops when `stop` turns true or its sender is dropped.
     pub fn new(
         sink: Arc<dyn Sink>,
         config: &Ingest,
@@ -99,7 +99,7 @@ impl Receiver {
         self.serve(Encrypted::<PickleFrames>::new(certificate), listener)
     }
 
-    /// Questions for points that are still in memory.
+    /// Queries for points that are still in memory.
     pub fn cache_queries(&self, listener: TcpListener, recent: Arc<dyn Recent>) -> JoinHandle<()> {
         self.serve(Questions::new(recent), listener)
     }

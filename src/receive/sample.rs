@@ -1,4 +1,4 @@
-//! Samples of refused input in the log: enough to find the sender, never a line of log per line of junk.
+//! Samples of rejected input in the log: enough to find the sender, but never one log line per line of junk.
 
 use std::fmt::Display;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,9 +21,9 @@ pub struct Sampler {
 
 #[derive(Debug, Default)]
 struct Slot {
-    /// Milliseconds after the start before which nothing is logged.
+    /// Nothing is logged before this time, in milliseconds after the start.
     next: AtomicU64,
-    /// Refused since the last sample.
+    /// Rejected since the last sample.
     unseen: AtomicU64,
 }
 
@@ -34,8 +34,8 @@ impl Default for Sampler {
 }
 
 impl Sampler {
-    /// Logs `input` as a sample of what is refused for `reason`, unless there was one just now. `detail` may say more than
-    /// the reason; it is only written out for a sample.
+    /// Logs `input` as a sample of what is rejected for `reason`, unless one was logged just now. `detail` may say more than
+    /// the reason; it is only formatted for a sample.
     pub fn note(&self, reason: Reject, input: &[u8], detail: Option<&dyn Display>) {
         let now = u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX);
         let Some(count) = self.due(reason, now) else { return };
@@ -46,7 +46,7 @@ impl Sampler {
         }
     }
 
-    /// How many were refused since the last sample, this one included, when it is time for one.
+    /// How many were rejected since the last sample, including this one, if it is time for a sample.
     fn due(&self, reason: Reject, now_ms: u64) -> Option<u64> {
         let slot = &self.slots[reason as usize];
         let unseen = slot.unseen.fetch_add(1, Ordering::Relaxed) + 1;
@@ -68,7 +68,7 @@ impl Sampler {
     }
 }
 
-/// The beginning of `input`, with everything escaped that could disturb a terminal or a log reader.
+/// The start of `input`, with everything escaped that could confuse a terminal or a log reader.
 fn excerpt(input: &[u8]) -> String {
     let shown = input.get(..SHOWN_BYTES).unwrap_or(input);
     let rest = if shown.len() < input.len() { "…" } else { "" };

@@ -1,4 +1,4 @@
-//! How a stop unfolds: running, then draining, then parting from those who would go on, then over.
+//! The phases of a stop: running, draining, resetting connections that keep sending, over.
 
 use std::time::Duration;
 
@@ -15,13 +15,13 @@ pub(super) struct Stop {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// Nobody asked to stop.
+    /// No stop was requested.
     Running,
-    /// A stop was asked for; until then senders may finish in their own time.
+    /// A stop was requested; until this time senders may finish at their own pace.
     Draining(Instant),
-    /// Half of the time to drain has passed; who still sends is parted from at a good moment until then.
+    /// Half of the drain time has passed; until this time, connections that still send are reset at a pause.
     Parting(Instant),
-    /// The time to drain has passed.
+    /// The drain time has passed.
     Over,
 }
 
@@ -38,7 +38,7 @@ impl Stop {
     pub(super) async fn changed(&mut self) {
         self.phase = match self.phase {
             Phase::Running => {
-                // An error means that nobody is left who could ask: the server is going away.
+                // An error means that nobody can request a stop any more: the server is going away.
                 let _ = self.signal.wait_for(|stop| *stop).await;
                 Phase::Draining(Instant::now() + self.drain / 2)
             }
@@ -54,7 +54,7 @@ impl Stop {
         };
     }
 
-    /// Waits for `pause`, or less when the last phase comes first.
+    /// Waits for `pause`, or until the last phase starts.
     pub(super) async fn pause(&mut self, pause: Duration) {
         let end = Instant::now() + pause;
         while self.phase != Phase::Over {

@@ -1,4 +1,4 @@
-//! The TCP listener: lets connections in, and sees them out after a stop.
+//! The TCP listener: accepts connections, and drains them after a stop.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -14,9 +14,9 @@ use super::stop::{Phase, Stop};
 /// Connections taken from the kernel's queue after a stop: more than any queue holds, less than forever.
 const MAX_BACKLOG: usize = 4096;
 
-/// What is done with a connection that was let in.
+/// What to do with an accepted connection.
 pub(super) trait Service: Send + Sync + 'static {
-    /// Until it ends, is idle too long, or the stop is over.
+    /// Runs until the connection ends, is idle too long, or the stop is over.
     fn serve(&self, stream: TcpStream, intake: Arc<Intake>, stop: Stop) -> impl Future<Output = ()> + Send;
 }
 
@@ -32,9 +32,9 @@ pub(super) async fn serve<S: Service>(service: S, listener: TcpListener, intake:
     }
 }
 
-/// Closes the listener and gives the connections that were still in its queue: as far as their senders know they were
-/// connected before the stop, and they may have sent already. The kernel is asked itself, because the runtime answers
-/// from what it last heard.
+/// Closes the listener and returns the connections that were still in its queue. From their senders' view they were
+/// connected before the stop, and may already have sent something. This asks the kernel directly, because the runtime's
+/// view may be stale.
 fn backlog(listener: TcpListener) -> Vec<(TcpStream, SocketAddr)> {
     let Ok(listener) = listener.into_std() else { return Vec::new() };
     let accept = || {
@@ -56,9 +56,9 @@ async fn accept_until<S: Service>(mut stop: Stop, listener: &TcpListener, open: 
                     backoff = Backoff::new();
                     open.admit(stream, peer);
                 }
-                // Out of file descriptors, most often: those that close make room again.
+                // Usually we are out of file descriptors; connections that close make room again.
                 Err(error) => {
-                    tracing::warn!(%error, "cannot accept a connection, trying again");
+                    tracing::warn!(%error, "cannot accept a connection, retrying");
                     stop.pause(backoff.next()).await;
                 }
             },
@@ -95,6 +95,6 @@ fn report(ended: Result<(), JoinError>) {
     if let Err(error) = ended
         && error.is_panic()
     {
-        tracing::error!(%error, "a connection ended by a fault of ours");
+        tracing::error!(%error, "a connection ended because of an internal error");
     }
 }

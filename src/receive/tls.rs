@@ -1,4 +1,4 @@
-//! TLS: who we are, and who may come in.
+//! TLS: our certificate, and which senders to accept.
 
 use std::marker::PhantomData;
 use std::path::Path;
@@ -19,11 +19,11 @@ use super::tcp::Service;
 use crate::config::ListenTls;
 use crate::pem::{self, PemError};
 
-/// How often the files are looked at, at most.
+/// How often to check the files, at most.
 const LOOK_EVERY: Duration = Duration::from_secs(10);
 
-/// The certificate that senders are shown. Its files are read again when they change: certificates are renewed every few
-/// weeks, and nobody wants to restart a server for it.
+/// The certificate that senders see. Its files are reloaded when they change: certificates are renewed every few weeks, and
+/// that must not require a restart.
 #[derive(Debug)]
 pub struct Certificate {
     config: ListenTls,
@@ -51,7 +51,7 @@ impl Certificate {
         Ok(Self { config: config.clone(), current: Mutex::new(current) })
     }
 
-    /// For the next connection. Files that cannot be used leave the old certificate in force.
+    /// The configuration for the next connection. If the files are invalid, the old certificate stays in use.
     fn acceptor(&self) -> TlsAcceptor {
         let mut current = self.current.lock();
         if current.looked.elapsed() >= LOOK_EVERY {
@@ -68,7 +68,7 @@ impl Certificate {
         }
         match server_config(&self.config) {
             Ok(server) => {
-                tracing::info!(path = %self.config.cert_file.display(), "the certificate was read again");
+                tracing::info!(path = %self.config.cert_file.display(), "certificate reloaded");
                 *current = Current { server, changed, looked: current.looked };
             }
             Err(error) => tracing::warn!(%error, "the old certificate stays in force"),
@@ -109,8 +109,8 @@ fn server_config(config: &ListenTls) -> Result<Arc<ServerConfig>, PemError> {
     let server = builder.with_single_cert(chain, key);
     let mut server =
         server.map_err(|error| unusable(error.to_string(), "listen.tls.key_file must belong to it"))?;
-    // Senders never read. One that closes while something from us waits in its socket resets the connection, and all that
-    // we have not read yet is gone: so after the handshake nothing is sent to it.
+    // Senders never read. If one closes while something from us waits in its socket, the connection is reset and what we
+    // have not read yet is lost. So we send nothing after the handshake.
     server.send_tls13_tickets = 0;
     Ok(Arc::new(server))
 }
@@ -141,7 +141,7 @@ impl<P: Protocol> Service for Encrypted<P> {
             Err(_) => "it took longer than listen.tls.handshake_timeout".to_owned(),
         };
         intake.telemetry.handshakes_failed.add(1);
-        tracing::debug!(failure, "no agreement with a sender on TLS");
+        tracing::debug!(failure, "a TLS handshake failed");
     }
 }
 

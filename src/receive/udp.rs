@@ -1,4 +1,4 @@
-//! The UDP socket: datagrams of plaintext lines. Nobody can be asked to wait, so what cannot be taken is counted and gone.
+//! The UDP socket: datagrams of plaintext lines. UDP has no back-pressure, so what cannot be accepted is counted and lost.
 
 use std::io;
 use std::sync::Arc;
@@ -14,13 +14,13 @@ use crate::parse::plaintext;
 /// No datagram is larger.
 const DATAGRAM_BYTES: usize = 64 * 1024;
 
-/// Datagrams that wait are read together up to this size, and make one batch.
+/// Waiting datagrams are read together, up to this size, and become one batch.
 const BUFFER_BYTES: usize = 4 * DATAGRAM_BYTES;
 
-/// How often the buffer is filled after a stop: kernels hold less than that, and a sender must not keep us here.
+/// How many times to fill the buffer after a stop. Kernels hold less than that, and a sender must not keep us from stopping.
 const LAST_ROUNDS: usize = 64;
 
-/// Receives until the stop, then takes what the kernel still holds.
+/// Receives until the stop, then reads what the kernel still holds.
 pub(super) async fn serve(socket: UdpSocket, intake: Arc<Intake>, mut stop: Stop) {
     let mut buffer = vec![0; BUFFER_BYTES];
     let mut spare = Spare::default();
@@ -39,12 +39,12 @@ pub(super) async fn serve(socket: UdpSocket, intake: Arc<Intake>, mut stop: Stop
                 tokio::task::yield_now().await;
             }
             Err(error) => {
-                tracing::warn!(%error, "cannot receive datagrams, trying again");
+                tracing::warn!(%error, "cannot receive datagrams, retrying");
                 stop.pause(backoff.next()).await;
             }
         }
     }
-    // The runtime answers from what it last heard of the socket; only the kernel knows what came since.
+    // The runtime's view of the socket may be stale; only the kernel knows what has arrived since.
     let Ok(socket) = socket.into_std() else { return };
     for _ in 0..LAST_ROUNDS {
         let (len, state) = gather(|room| socket.recv(room), &mut buffer);
@@ -55,10 +55,10 @@ pub(super) async fn serve(socket: UdpSocket, intake: Arc<Intake>, mut stop: Stop
     }
 }
 
-/// Reads datagrams that are there already, each ended by a line feed. Gives the number of bytes.
+/// Reads the datagrams that have already arrived, each ended by a line feed. Returns the number of bytes.
 fn gather(receive: impl Fn(&mut [u8]) -> io::Result<usize>, buffer: &mut [u8]) -> (usize, io::Result<()>) {
     let mut len = 0;
-    // One byte more than a datagram: it may come without its last line feed.
+    // One byte more than a datagram, which may lack its last line feed.
     while let Some(room) = buffer.get_mut(len..).filter(|room| room.len() > DATAGRAM_BYTES) {
         let read = match receive(room) {
             Ok(read) => read,

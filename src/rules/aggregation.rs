@@ -10,7 +10,7 @@ use plumbago_model::pattern::Pattern;
 /// Longest time between two values of an aggregate.
 const MAX_EVERY: u32 = 86_400;
 
-/// How values become one.
+/// How values are combined.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Method {
     Sum,
@@ -18,11 +18,11 @@ pub(super) enum Method {
     Min,
     Max,
     Count,
-    /// The value below which this part of the others lies.
+    /// The value below which this fraction of the others lies.
     Quantile(f64),
 }
 
-/// A rule: metrics of one shape become others.
+/// A rule: metrics whose names match are combined into others.
 #[derive(Debug)]
 pub(super) struct Rule {
     input: Pattern,
@@ -31,7 +31,7 @@ pub(super) struct Rule {
     method: Method,
 }
 
-/// Something a point is gathered into.
+/// An aggregate that a point belongs to.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Aggregate {
     pub(super) name: Arc<str>,
@@ -85,7 +85,7 @@ impl Rule {
     }
 
     fn parse(line: &str) -> Result<Self, String> {
-        let form = || format!("`{line}` is no rule; write `output (seconds) = method input`");
+        let form = || format!("`{line}` is not a rule; write `output (seconds) = method input`");
         let (left, right) = line.split_once('=').ok_or_else(form)?;
         let (output, every) = left.trim().rsplit_once(char::is_whitespace).ok_or_else(form)?;
         let (method, input) = right.trim().split_once(char::is_whitespace).ok_or_else(form)?;
@@ -118,7 +118,7 @@ pub(super) fn read(file: &Path, text: &str) -> Result<Vec<Rule>, RuleError> {
         .collect()
 }
 
-/// `<field>` is a part of a component, `<<field>>` may go across dots, `*` is anything within a component.
+/// `<field>` is part of a component, `<<field>>` may span dots, `*` is anything within a component.
 fn expression(input: &str) -> Result<String, String> {
     let mut out = String::from("^(?:");
     for (nth, component) in input.split('.').enumerate() {
@@ -155,7 +155,7 @@ fn template(output: &str) -> Result<Vec<Piece>, String> {
     Ok(pieces)
 }
 
-/// The field at the beginning of a text, whether it may go across dots, and what is behind it.
+/// The field at the start of a text, whether it may span dots, and what follows it.
 fn field(text: &str) -> Result<(&str, bool, &str), String> {
     let wide = text.starts_with("<<");
     let (open, close) = if wide { ("<<", ">>") } else { ("<", ">") };

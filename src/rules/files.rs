@@ -1,4 +1,4 @@
-//! The rule files: reading them, and whether they changed.
+//! Reads the rule files, and notices when they change.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -25,14 +25,14 @@ impl Files {
         Self { config, stamps: Vec::new() }
     }
 
-    /// Has a file been written, made or removed since they were read?
+    /// Has a file been written, created or removed since they were read?
     pub(super) fn have_changed(&self) -> bool {
         self.stamps.iter().any(|(path, stamp)| self::stamp(path) != *stamp)
     }
 
     /// Reads all of them.
     pub(super) fn read(&mut self) -> Result<Ruleset, RuleError> {
-        // Before they are read: a file that changes meanwhile is read again.
+        // Taken before reading, so that a file that changes meanwhile is reloaded.
         self.stamps = self.config.files().map(|path| (path.to_owned(), stamp(path))).collect();
         let config = &self.config;
         Ok(Ruleset {

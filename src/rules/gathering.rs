@@ -1,7 +1,7 @@
 //! Points of aggregates, until they are due.
 //!
-//! An aggregate is written once in its time, as far as it has come, and again when a point comes late: a slot takes the last
-//! value written. After some intervals what was gathered is forgotten, and a later point begins anew.
+//! An aggregate is written when its interval ends, with the points so far, and again when a point arrives late; the slot keeps
+//! the last value written. After some intervals the points are forgotten, and a later point starts a new aggregate.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,14 +11,14 @@ use ahash::AHashMap;
 use super::aggregation::{Aggregate, Method};
 use plumbago_model::Point;
 
-/// Intervals for which late points are waited for: carbon's number.
+/// Number of intervals during which late points are accepted, as in carbon.
 const INTERVALS: u32 = 5;
 
-/// What is gathered.
+/// The aggregates in progress.
 #[derive(Debug)]
 pub(super) struct Gathering {
     aggregates: AHashMap<Arc<str>, Gathered>,
-    /// Intervals of all aggregates, and how many there may be.
+    /// Open intervals of all aggregates, and the limit.
     intervals: usize,
     most: usize,
 }
@@ -36,7 +36,7 @@ struct Gathered {
 #[derive(Debug)]
 struct Interval {
     values: Values,
-    /// Did a point come since it was written?
+    /// Has a point arrived since it was written?
     is_fresh: bool,
 }
 
@@ -108,7 +108,7 @@ impl Gathering {
         if self.intervals >= self.most && !self.aggregates.get(name).is_some_and(is_held) {
             return false;
         }
-        // When rules change an aggregate goes on as it began until it is empty.
+        // When rules change, an aggregate keeps its old rule until it is empty.
         let gathered = self.aggregates.entry(Arc::clone(name)).or_insert_with(|| Gathered {
             every: *every,
             method: *method,
@@ -127,7 +127,7 @@ impl Gathering {
         true
     }
 
-    /// What is due, or all there is before the server stops; and forgets what is old.
+    /// Returns what is due, or everything before the server stops; forgets what is old.
     pub(super) fn due(&mut self, now: u32, all: bool) -> Vec<(Arc<str>, Point)> {
         let mut due = Vec::new();
         let mut held = 0;
@@ -149,7 +149,7 @@ impl Gathered {
     fn write(&mut self, now: u32, all: bool, mut put: impl FnMut(u32, f64)) {
         let is_new = self.due == 0;
         self.due = now - now % self.every + self.every;
-        // For the first time at the end of the interval that runs.
+        // The first time is the end of the current interval.
         if is_new && !all {
             return;
         }

@@ -7,12 +7,12 @@ use regex::RegexSet;
 use super::RuleError;
 use plumbago_model::pattern::Pattern;
 
-/// Patterns, any of which will do.
+/// Patterns, any of which may match.
 #[derive(Debug)]
 pub(super) struct List(RegexSet);
 
 impl List {
-    /// Reads a file. Lines that begin with `#` are comments.
+    /// Reads a file. Lines that start with `#` are comments.
     pub(super) fn read(file: &Path, text: &str) -> Result<Self, RuleError> {
         let refuse = |line, message| RuleError { file: file.to_owned(), line, message };
         let mut patterns = Vec::new();
@@ -35,7 +35,7 @@ impl List {
         self.0.is_empty()
     }
 
-    /// Is one of them found in the name?
+    /// Does one of them match the name?
     pub(super) fn finds(&self, name: &str) -> bool {
         self.0.is_match(name)
     }

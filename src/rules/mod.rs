@@ -1,17 +1,17 @@
-//! Step 2½, where somebody asks for it: carbon's rules for names on their way in.
+//! Step 2½, if configured: carbon's rules for incoming names.
 //!
-//! A name is looked for in the black- and the whitelist, rewritten, gathered into the aggregates that want it, and rewritten
-//! once more. What the rules say of a name is remembered, so that a name costs its regular expressions once. A server without
-//! rule files has none of this.
+//! A name is checked against the blacklist and the whitelist, rewritten, added to its aggregates, and rewritten once more. The
+//! decision for each name is cached, so a name pays for its regular expressions once. A server without rule files skips all
+//! of this.
 //!
 //! | file          | what it is for                                                   |
 //! |---------------|------------------------------------------------------------------|
 //! | `lists`       | `blacklist.conf` and `whitelist.conf`                            |
 //! | `rewrite`     | `rewrite-rules.conf`                                             |
 //! | `aggregation` | `aggregation-rules.conf`                                         |
-//! | `ruleset`     | all of them together: what becomes of a name                     |
+//! | `ruleset`     | all of them together: what happens to a name                     |
 //! | `gathering`   | points of aggregates, until they are due                         |
-//! | `files`       | reading the files, and again when they change                    |
+//! | `files`       | reads the files, and reloads them when they change               |
 
 mod aggregation;
 mod files;
@@ -33,7 +33,7 @@ use gathering::Gathering;
 use plumbago_model::{Batch, Point, Reject};
 use ruleset::{Decision, Ruleset};
 
-/// Names whose decision is remembered; more are decided again.
+/// Names whose decision is cached; others are decided again.
 const MAX_REMEMBERED: usize = 1_000_000;
 
 /// A line of a rule file that cannot be used.
@@ -56,26 +56,26 @@ pub struct Rules {
     telemetry: Arc<Telemetry>,
 }
 
-/// Rules, and what they said so far.
+/// Rules, and their decisions so far.
 struct Current {
     ruleset: Ruleset,
     decisions: RwLock<AHashMap<Box<str>, Arc<Decision>>>,
 }
 
-/// What became of a batch.
+/// What happened to a batch.
 pub struct Ruled<'a> {
     stored: Vec<(Name<'a>, Point)>,
-    /// Points that are refused, with the names they came under.
+    /// Rejected points, with the names they were sent under.
     pub refused: Vec<(Reject, &'a str)>,
     gathered: Vec<(Arc<Decision>, Point)>,
 }
 
-/// What the rules make of one name, for people.
+/// What the rules do to one name, for people.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// Why its points are refused, if they are.
+    /// Why its points are rejected, if they are.
     pub refused: Option<&'static str>,
-    /// The name they are stored under, if it is another one.
+    /// The name they are stored under, if it differs.
     pub renamed: Option<String>,
     /// The metrics they are gathered into.
     pub aggregates: Vec<String>,
@@ -87,7 +87,7 @@ enum Name<'a> {
 }
 
 impl Ruled<'_> {
-    /// What is to be stored.
+    /// What to store.
     pub fn batch(&self) -> Batch<'_> {
         Batch { entries: self.stored.iter().map(|(name, point)| (name.text(), *point)).collect() }
     }
@@ -129,7 +129,7 @@ impl Rules {
         Ok(Some(Self { files: Mutex::new(files), current: RwLock::new(current), gathering, telemetry }))
     }
 
-    /// What becomes of the points of a batch. Nothing is gathered yet: see [`Rules::gather`].
+    /// Decides what happens to the points of a batch. Gathers nothing yet: see [`Rules::gather`].
     pub fn apply<'a>(&self, batch: &Batch<'a>) -> Ruled<'a> {
         let current = Arc::clone(&self.current.read());
         let mut ruled =
@@ -153,7 +153,8 @@ impl Rules {
         ruled
     }
 
-    /// Adds the points to the aggregates that want them; to be called once for a batch, when the rest of it is stored.
+    /// Adds the points to their aggregates. Call it once per batch, after the rest of the batch is stored: a batch that is
+    /// retried must not count twice.
     pub fn gather(&self, ruled: &Ruled<'_>) {
         if ruled.gathered.is_empty() {
             return;
@@ -183,7 +184,7 @@ impl Rules {
         due.into_iter().map(|(name, point)| (current.ruleset.after(&name).unwrap_or(name), point)).collect()
     }
 
-    /// What becomes of points of a name.
+    /// What happens to points of a name.
     pub fn outcome(&self, name: &str) -> Outcome {
         let current = Arc::clone(&self.current.read());
         match &*current.decide(name) {
@@ -202,7 +203,7 @@ impl Rules {
         }
     }
 
-    /// Reads the files again if one of them changed. After an error the old rules stay.
+    /// Reloads the files if one of them changed. After an error the old rules stay in force.
     pub fn reload(&self) {
         let mut files = self.files.lock();
         if !files.have_changed() {
@@ -212,11 +213,11 @@ impl Rules {
             Ok(ruleset) => {
                 *self.current.write() = Arc::new(Current { ruleset, decisions: RwLock::default() });
                 self.telemetry.rules_trouble.set(0);
-                tracing::info!("the rules for names were read again");
+                tracing::info!("name rules reloaded");
             }
             Err(error) => {
                 self.telemetry.rules_trouble.set(1);
-                tracing::error!(%error, "the rules for names changed and cannot be used; the old ones stay");
+                tracing::error!(%error, "the changed name rules are invalid; the old rules stay in force");
             }
         }
     }

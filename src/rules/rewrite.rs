@@ -6,7 +6,7 @@ use super::RuleError;
 use plumbago_model::pattern::Pattern;
 use plumbago_model::replacement::Replacement;
 
-/// Rules in their order: each works on what those before it left.
+/// Rules in order: each works on the result of the previous one.
 #[derive(Debug, Default)]
 pub(super) struct Rewriting(Vec<(Pattern, Replacement)>);
 
@@ -18,7 +18,7 @@ pub(super) struct Rewrites {
 }
 
 impl Rewriting {
-    /// The new name, if it is another one.
+    /// The new name, if it differs.
     pub(super) fn apply(&self, name: &str) -> Option<String> {
         let mut changed: Option<String> = None;
         for (pattern, replacement) in &self.0 {
@@ -59,7 +59,7 @@ impl Rewrites {
             };
             let (pattern, replacement) = line
                 .split_once('=')
-                .ok_or_else(|| refuse(format!("`{line}` is no rule; write `pattern = replacement`")))?;
+                .ok_or_else(|| refuse(format!("`{line}` is not a rule; write `pattern = replacement`")))?;
             let pattern = Pattern::new(pattern.trim()).map_err(|error| refuse(error.to_string()))?;
             let replacement = Replacement::new(replacement.trim(), &pattern)
                 .map_err(|error| refuse(format!("replacement {error}")))?;

@@ -17,14 +17,14 @@ pub(super) struct Ruleset {
     pub(super) keep_originals: bool,
 }
 
-/// What becomes of the points of a name.
+/// What happens to the points of a name.
 #[derive(Debug, PartialEq)]
 pub(super) enum Decision {
     Refused(Reject),
     Taken {
         /// Is the point stored itself?
         stored: bool,
-        /// Under another name.
+        /// The new name, if it differs.
         renamed: Option<Arc<str>>,
         aggregates: Vec<Aggregate>,
     },
@@ -35,7 +35,7 @@ impl Ruleset {
         if self.blacklist.as_ref().is_some_and(|list| list.finds(name)) {
             return Decision::Refused(Reject::Blacklisted);
         }
-        // An empty whitelist is none, as in carbon.
+        // As in carbon, an empty whitelist accepts everything.
         if self.whitelist.as_ref().is_some_and(|list| !list.is_empty() && !list.finds(name)) {
             return Decision::Refused(Reject::NotWhitelisted);
         }
@@ -43,14 +43,14 @@ impl Ruleset {
         let name = before.as_deref().unwrap_or(name);
         let aggregates: Vec<Aggregate> =
             self.aggregation.iter().filter_map(|rule| rule.aggregate(name)).collect();
-        // An aggregate of the same name takes the place of the original.
+        // An aggregate with the same name replaces the original.
         let is_replaced = aggregates.iter().any(|aggregate| &*aggregate.name == name);
         let stored = !is_replaced && (self.keep_originals || aggregates.is_empty());
         let renamed = self.after(name).or_else(|| before.as_deref().map(Arc::from));
         Decision::Taken { stored, renamed, aggregates }
     }
 
-    /// What a name is after aggregation, if that is another one.
+    /// The name after aggregation, if it differs.
     pub(super) fn after(&self, name: &str) -> Option<Arc<str>> {
         self.rewrites.after.apply(name).map(Arc::from)
     }

@@ -150,10 +150,10 @@ impl Kind for ConsistencyChoice {
     const NAME: &'static str = "consistency level";
 }
 
-/// Fourteen bits, but for the last number, which is for copies.
+/// Fourteen bits, except for the last number, which is reserved for copies.
 const WRITERS: u16 = (1 << 14) - 1;
 
-/// A writer's number, or leave it to the server.
+/// A writer's number, or let the server choose one.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "Value")]
 pub(in crate::config) struct WriterId(pub(in crate::config) Option<u16>);

@@ -1,7 +1,7 @@
 //! The kinds of values a key can have: what may be written, and how it is written back.
 //!
 //! Each kind is made from a TOML value by `TryFrom` and turns into its canonical TOML value again; the error is the rest
-//! of a sentence that begins with the key.
+//! of a sentence that starts with the key.
 
 mod amount;
 mod choice;
@@ -23,14 +23,14 @@ pub(in crate::config) use text::{Keyspace, MaybeText, Retentions, RuleTables, Te
 
 /// A kind of value.
 pub(in crate::config) trait Kind: TryFrom<Value, Error = String> + Into<Value> {
-    /// How the documentation calls it.
+    /// Its name in the documentation.
     const NAME: &'static str;
-    /// Relative values are relative to the file they stand in.
+    /// Relative values are relative to the file that contains them.
     const IS_PATH: bool = false;
-    /// Values are not to be shown.
+    /// Values must not be shown.
     const IS_SECRET: bool = false;
 
-    /// Checks a value and gives its canonical form.
+    /// Checks a value and returns its canonical form.
     fn canonical(value: Value) -> Result<Value, String> {
         Self::try_from(value).map(Into::into)
     }

@@ -6,7 +6,7 @@ use toml::Value;
 use super::super::PageOrigins;
 use super::{Kind, expected};
 
-/// PageOrigins, `*`, or none.
+/// Origins, `*`, or none.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "Value")]
 pub(in crate::config) struct OriginList(pub(in crate::config) PageOrigins);
@@ -16,7 +16,7 @@ impl TryFrom<Value> for OriginList {
 
     fn try_from(value: Value) -> Result<Self, String> {
         let texts: Option<Vec<String>> = match &value {
-            // One text may stand for a list of one, or for several parted by commas: easier on a command line.
+            // A single string may be a list of one, or several separated by commas: easier on a command line.
             Value::String(text) if text.is_empty() => Some(Vec::new()),
             Value::String(text) => Some(text.split(',').map(|t| t.trim().to_owned()).collect()),
             Value::Array(items) => items.iter().map(|item| item.as_str().map(str::to_owned)).collect(),

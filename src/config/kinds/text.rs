@@ -32,7 +32,7 @@ impl Kind for Text {
     const NAME: &'static str = "text";
 }
 
-/// The name of a keyspace: it stands in statements, so it has the letters that need no quotes there.
+/// The name of a keyspace. It is part of statements, so only letters that need no quotes are allowed.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "Value")]
 pub(in crate::config) struct Keyspace(pub(in crate::config) String);
@@ -99,7 +99,7 @@ impl TryFrom<Value> for TextList {
     fn try_from(value: Value) -> Result<Self, String> {
         let wrong = || expected("a list of texts such as [\"a\", \"b\"]", &value);
         let items = match &value {
-            // One text may stand for a list of one, or for several parted by commas: easier on a command line.
+            // A single string may be a list of one, or several separated by commas: easier on a command line.
             Value::String(text) => text.split(',').map(|t| t.trim().to_owned()).collect(),
             Value::Array(items) => items
                 .iter()
@@ -157,7 +157,7 @@ impl Kind for Retentions {
     const NAME: &'static str = "retention list";
 }
 
-/// The tables of `[[retention.rule]]` as they stand; [`super::super::inline_rule`] reads them.
+/// The tables of `[[retention.rule]]` as written; [`super::super::inline_rule`] reads them.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "Value")]
 pub(in crate::config) struct RuleTables(Value);

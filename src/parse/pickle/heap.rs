@@ -12,7 +12,7 @@ const NIL: u32 = u32::MAX;
 /// A value on the stack, in the memo or in a sequence.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Value {
-    /// Any number or truth value: carbon makes floats of them all.
+    /// Any number or boolean: carbon converts them all to floats.
     Number(f64),
     /// Bytes or text in the frame itself.
     Text { at: u32, len: u32 },
@@ -22,7 +22,7 @@ pub(super) enum Value {
     Sequence(u32),
     /// A dictionary: a sequence in which keys and their values take turns.
     Dictionary(u32),
-    /// Data that is part of nothing we read: None, sets.
+    /// Data that we never read: None, sets.
     Opaque,
 }
 
@@ -48,7 +48,7 @@ pub(super) struct Heap<'f> {
     sequences: Vec<Sequence>,
 }
 
-/// The data is nested too deep.
+/// The data is nested too deeply.
 #[derive(Debug)]
 pub(super) struct TooDeep;
 
@@ -96,7 +96,7 @@ impl<'f> Heap<'f> {
         })
     }
 
-    /// Keeps text that is not in the frame as it is meant.
+    /// Keeps text whose bytes differ from those in the frame.
     pub(super) fn unescape(&mut self, write: impl FnOnce(&mut Vec<u8>) -> Option<()>) -> Option<Value> {
         let at = self.unescaped.len();
         write(&mut self.unescaped)?;

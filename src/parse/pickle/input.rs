@@ -13,7 +13,7 @@ impl<'f> Input<'f> {
         Self { frame, at: 0 }
     }
 
-    /// Where the next byte stands.
+    /// Position of the next byte.
     pub(super) fn at(&self) -> usize {
         self.at
     }
@@ -30,7 +30,7 @@ impl<'f> Input<'f> {
         self.array().map(u32::from_le_bytes)
     }
 
-    /// A length of one, four or eight bytes; `None` when it does not fit either.
+    /// A length of one, four or eight bytes; `None` also when it is too large.
     pub(super) fn length<const N: usize>(&mut self) -> Option<usize> {
         let mut wide = [0; 8];
         wide.get_mut(..N)?.copy_from_slice(&self.array::<N>()?);
@@ -51,7 +51,7 @@ impl<'f> Input<'f> {
         Some(Value::Text { at, len: u32::try_from(len).ok()? })
     }
 
-    /// What stands before the next line feed, and where it begins.
+    /// The text up to the next line feed, and where it starts.
     pub(super) fn line(&mut self) -> Option<(usize, &'f [u8])> {
         let at = self.at;
         let len = memchr::memchr(b'\n', self.frame.get(at..)?)?;

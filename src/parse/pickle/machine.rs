@@ -1,6 +1,6 @@
-//! The stack machine: carries out the opcodes that make data, refuses the others.
+//! The stack machine: runs the opcodes that build data and rejects the others.
 //!
-//! Opcodes of protocols 0 to 5 as `pickletools` names them. Refused on purpose: GLOBAL, STACK_GLOBAL, REDUCE, BUILD, INST,
+//! Opcodes of protocols 0 to 5 as `pickletools` names them. Rejected on purpose: GLOBAL, STACK_GLOBAL, REDUCE, BUILD, INST,
 //! OBJ, NEWOBJ, NEWOBJ_EX, EXT1–4, PERSID, BINPERSID (they name or call things) and the out-of-band buffers of protocol 5.
 
 use super::PickleError;
@@ -15,7 +15,7 @@ const MAX_MARKS: usize = 16;
 /// Entries that even the smallest frame may have on the stack and in the memo.
 const SMALL: usize = 64;
 
-/// Carries out one frame up to its STOP; what follows that is ignored, as Python does.
+/// Runs one frame up to its STOP; like Python, it ignores what follows.
 pub(super) fn run(frame: &[u8]) -> Result<(Heap<'_>, Value), PickleError> {
     let mut machine = Machine {
         heap: Heap::new(frame),
@@ -70,7 +70,7 @@ fn known<T>(value: Option<T>) -> Result<T, Fault> {
 }
 
 impl Machine<'_> {
-    /// Carries out one opcode. Gives the result at STOP.
+    /// Runs one opcode. Returns the result at STOP.
     fn step(&mut self, opcode: u8) -> Result<Option<Value>, Fault> {
         match opcode {
             b'.' => return self.pop().map(Some),               // STOP
@@ -185,7 +185,7 @@ impl Machine<'_> {
         known(self.input.bytes(bytes)).map(drop)
     }
 
-    /// Everything above the last MARK, which goes.
+    /// Takes everything above the last MARK, and the MARK.
     fn take_marked(&mut self) -> Result<std::vec::Drain<'_, Value>, Fault> {
         let mark = known(self.marks.pop())?;
         if mark > self.stack.len() {
@@ -316,13 +316,13 @@ fn in_place(at: usize, text: &[u8]) -> Option<Value> {
     Some(Value::Text { at: u32::try_from(at).ok()?, len: u32::try_from(text.len()).ok()? })
 }
 
-/// A line with a number: Python 2 writes an `L` behind long ones.
+/// A line with a number: Python 2 appends an `L` to long ones.
 fn decimal(line: &[u8]) -> Option<Value> {
     let line = line.trim_ascii();
     number::float(line.strip_suffix(b"L").unwrap_or(line)).map(Value::Number)
 }
 
-/// A whole number of any length, little-endian in two's complement. One beyond 128 bits is no value of a metric.
+/// A whole number of any length, little-endian in two's complement. One beyond 128 bits cannot be the value of a metric.
 fn long(bytes: &[u8]) -> Value {
     let negative = bytes.last().is_some_and(|&top| top >= 0x80);
     let mut wide = [if negative { 0xff } else { 0 }; 16];

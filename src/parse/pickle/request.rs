@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::heap::{Heap, Value};
 use super::{PickleError, machine};
 
-/// What is asked for.
+/// A query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Request {
@@ -13,11 +13,11 @@ pub enum Request {
     Points(String),
     /// `cache-query-bulk`: the points of several.
     PointsOf(Vec<String>),
-    /// `get-metadata`: what is known of a metric under a key.
+    /// `get-metadata`: the value of a metric's key.
     Get {
         /// Of which metric.
         metric: String,
-        /// `aggregationMethod` is the one that carbon has.
+        /// Carbon knows only `aggregationMethod`.
         key: String,
     },
     /// `set-metadata`: change it.
@@ -29,11 +29,11 @@ pub enum Request {
     },
     /// A type that carbon does not have either.
     Unknown(String),
-    /// The type is known, but something that it needs is not there, or not a text.
+    /// The type is known, but something it needs is missing or not a string.
     Incomplete {
         /// The type.
         kind: String,
-        /// What is not there.
+        /// What is missing.
         missing: &'static str,
     },
 }
@@ -84,7 +84,7 @@ impl Entries<'_> {
         self.utf8(self.get(key)?)
     }
 
-    /// The texts of a list, each place of the frame once: a few bytes can repeat a long one very often.
+    /// The strings of a list, each place of the frame once: a few bytes can repeat a long string many times.
     fn texts(&self, key: &str) -> Option<Vec<String>> {
         let Value::Sequence(list) = self.get(key)? else { return None };
         let mut seen = HashSet::new();
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn the_opcodes_of_old_protocols_make_the_same() {
-        // Protocol 0: a dictionary of a MARK, then one entry at a time.
+        // Protocol 0: an empty dictionary, then one entry at a time.
         let old = b"(dS'type'\nS'cache-query'\nsS'metric'\nS'a.b'\ns.";
         assert_eq!(Request::read(old), Ok(Request::Points("a.b".to_owned())));
         let from_mark = b"(S'type'\nS'cache-query'\nS'metric'\nS'a'\nd.";

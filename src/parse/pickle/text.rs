@@ -36,7 +36,7 @@ pub(super) fn unescape_quoted(mut text: &[u8], out: &mut Vec<u8>) -> Option<()> 
 }
 
 /// Undoes `\uXXXX` and `\UXXXXXXXX`; every other byte is a Latin-1 character. A lone half of a surrogate pair is written
-/// as bytes that are not UTF-8, so that only the element with that name is refused.
+/// as bytes that are not UTF-8, so that only the element with that name is rejected.
 pub(super) fn unescape_unicode(mut text: &[u8], out: &mut Vec<u8>) -> Option<()> {
     let mut high: Option<u32> = None;
     while let Some((code, rest)) = next_code(text)? {

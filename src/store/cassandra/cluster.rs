@@ -20,18 +20,18 @@ use tokio::sync::OnceCell;
 use super::purpose::Profiles;
 use super::{ClusterError, Purpose, Settings, tls};
 
-/// After a failed attempt others within this time get its error, so that a cluster that is away costs one wait, not one
-/// for each caller.
+/// For this long after a failed attempt, other callers get its error, so that a cluster that is away costs one wait and not
+/// one per caller.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// How often an idle connection is asked for a sign of life. A node that hangs without closing its connections is given up
-/// after this time and [`Settings::connect_timeout`]: until then statements cannot be prepared, which all nodes are asked to do.
+/// How often to send a keep-alive on an idle connection. A node that hangs without closing its connections is given up after
+/// this time plus [`Settings::connect_timeout`]. Until then no statement can be prepared, because the driver asks all nodes.
 const PING_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Longest time for the nodes to agree on a schema: indexes on a node just started take long.
+/// How long the nodes may take to agree on a schema: indexes on a freshly started node take long.
 const AGREEMENT_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// A Cassandra cluster. It is connected to when it is first needed, so that a server can start without it.
+/// A Cassandra cluster. The connection is made on first use, so that a server can start without it.
 ///
 /// Callers block: [`Cluster::block_on`] runs their futures, on any thread that is not itself a worker of an asynchronous
 /// runtime.
@@ -43,7 +43,7 @@ pub struct Cluster {
     session: OnceCell<Session>,
     last_failure: Mutex<Option<(Instant, ClusterError)>>,
     prepared: Mutex<HashMap<(Purpose, String), Arc<PreparedStatement>>>,
-    /// Creations of metrics under way.
+    /// Creations of metrics in progress.
     naming: AtomicUsize,
     /// `None` only while this is dropped.
     runtime: Option<Runtime>,
@@ -89,17 +89,17 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// What it was made from.
+    /// Its settings.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// Was a connection made? It may be lost again; the driver then goes on trying.
+    /// Was a connection made? It may have been lost since; the driver then keeps trying.
     pub fn is_connected(&self) -> bool {
         self.session.initialized()
     }
 
-    /// Says, as long as the answer lives, that metrics are being created.
+    /// Marks that metrics are being created, until the returned guard is dropped.
     pub(super) fn naming(&self) -> Naming<'_> {
         self.naming.fetch_add(1, Ordering::Relaxed);
         Naming(&self.naming)
@@ -115,12 +115,12 @@ impl Cluster {
         self.runtime().block_on(future)
     }
 
-    /// The runtime that drives the connections: for work that goes on after the call.
+    /// The runtime that drives the connections: for work that continues after the call.
     pub fn runtime(&self) -> &Runtime {
         self.runtime.as_ref().expect("it is there until this is dropped")
     }
 
-    /// The driver's session, connecting if need be.
+    /// The driver's session; connects if necessary.
     pub async fn session(&self) -> Result<&Session, ClusterError> {
         if let Some(session) = self.session.get() {
             return Ok(session);
@@ -149,7 +149,7 @@ impl Cluster {
             .keepalive_interval(PING_INTERVAL)
             .keepalive_timeout(settings.connect_timeout)
             .default_execution_profile_handle(self.profile(Purpose::Background))
-            // Enough to know which node holds what; the columns are known.
+            // Enough to know which node has what; we know the columns.
             .keyspaces_to_fetch([&settings.keyspace, &settings.keyspace_metadata])
             .fetch_full_schema_metadata(false)
             .schema_agreement_timeout(AGREEMENT_TIMEOUT)
@@ -166,8 +166,8 @@ impl Cluster {
         self.profiles.of(purpose)
     }
 
-    /// Prepares a statement, or finds it prepared. It must be one that may be run twice: it will be, when a node does not
-    /// answer.
+    /// Prepares a statement, or returns it if it is already prepared. It must be idempotent: it is repeated when a node does
+    /// not answer.
     pub async fn prepare(
         &self,
         purpose: Purpose,
@@ -188,7 +188,7 @@ impl Cluster {
         Ok(statement)
     }
 
-    /// How many nodes the cluster has, the ones that are down among them.
+    /// How many nodes the cluster has, including those that are down.
     pub async fn node_count(&self) -> Result<usize, ClusterError> {
         Ok(self.session().await?.get_cluster_state().get_nodes_info().len())
     }
@@ -207,7 +207,7 @@ impl Cluster {
         })
     }
 
-    /// Runs a statement that is not worth preparing: a schema change, a look at the system's tables.
+    /// Runs a statement that is not worth preparing: a schema change, or a query of the system tables.
     pub async fn run_once(
         &self,
         purpose: Purpose,
@@ -224,7 +224,7 @@ impl Cluster {
     }
 }
 
-/// A runtime must not be dropped where blocking is not allowed, and nobody knows where the last owner of this lives.
+/// A runtime must not be dropped where blocking is not allowed, and the last owner may be anywhere.
 impl Drop for Cluster {
     fn drop(&mut self) {
         // The session first: its connections end on the runtime.
@@ -235,7 +235,7 @@ impl Drop for Cluster {
     }
 }
 
-/// A statement as it may stand in an error: schema statements are long.
+/// A statement, shortened for an error message: schema statements are long.
 fn first_line(text: &str) -> &str {
     text.trim().lines().next().unwrap_or_default()
 }

@@ -1,13 +1,13 @@
-//! Copying the points of one metric to another, in all stages, while servers write.
+//! Copies the points of one metric to another, in all stages, while servers write.
 //!
-//! A row of stage 0 is copied as it is. The rows of an aggregated slot cannot be: they stand under the numbers of their
-//! writers, and a server takes rows under its own number for what it wrote itself. It leaves them out when it reads, since
-//! it knows better, and replaces them when a late point comes. So the copy adds up what the writers of each replica have and
-//! writes one row a replica, under a number that no server has. A reader adds it to what servers write for the new name:
-//! after a rename in the middle of an hour both halves of the hour are there. Copied again, the row is replaced.
+//! A row of stage 0 is copied unchanged. The rows of an aggregated slot cannot be: each is stored under the number of its
+//! writer, and a server treats rows under its own number as its own. It ignores them when it reads, because its blocks are more
+//! current, and replaces them when a late point arrives. So the copy adds up the writers of each replica and writes one row per
+//! replica, under a number that no server has. A reader adds that row to what servers write for the new name: after a rename in
+//! the middle of an hour, both halves of the hour are there. Copying again replaces the row.
 //!
-//! Aggregates of the last minutes are not in the tables yet, and those of an open day will not be until it is over, and under
-//! the old name then. They are made from the finer stage, as a reader makes them.
+//! Aggregates of the last minutes are not in the tables yet, and those of the current day only appear when it is over, under
+//! the old name. They are computed from the finer stage, as a reader does.
 
 use std::sync::Arc;
 
@@ -19,27 +19,27 @@ use super::{Cluster, Fetcher, Sender, Shipment, Wanted};
 use crate::store::{Column, StoreError};
 use plumbago_model::{Policy, SlotRange, Stage, StageKind, Window};
 
-/// Slots read at a time: eight partitions.
+/// Slots to read at once: eight partitions.
 const PIECE_SLOTS: usize = 16_000;
-/// Points may come from as far ahead.
+/// How far in the future points may be.
 const FUTURE_SECS: u32 = 86_400;
-/// Queries at a time.
+/// Queries in flight.
 const MAX_QUERIES: usize = 32;
-/// Batches at a time.
+/// Batches in flight.
 const MAX_IN_FLIGHT: usize = 64;
 
-/// What is to be copied.
+/// What to copy.
 #[derive(Clone, Debug)]
 pub struct Errand {
-    /// The metric that is read.
+    /// The metric to read.
     pub source: Uuid,
-    /// The metric that is written.
+    /// The metric to write.
     pub target: Uuid,
     /// The policy of both.
     pub policy: Arc<Policy>,
-    /// Slots that start in here.
+    /// Copy slots that start at this time or later.
     pub from: u32,
-    /// And before this.
+    /// Copy slots that start before this time.
     pub until: u32,
 }
 
@@ -56,9 +56,9 @@ pub struct Copied {
 pub struct Copier {
     fetcher: Fetcher,
     sender: Sender,
-    /// Which replica gets aggregates of a metric that has none yet.
+    /// The replica for aggregates of a metric that has none yet.
     replica: usize,
-    /// The moment of the copy: what was deleted before does not hide it, and what is written later replaces it.
+    /// The time of the copy: earlier deletions do not hide it, and later writes replace it.
     now: u32,
     now_us: i64,
 }
@@ -75,7 +75,7 @@ impl Copier {
         }
     }
 
-    /// Copies all that there is; a trial only counts. Safe to repeat.
+    /// Copies everything; a dry run only counts. Safe to repeat.
     pub fn copy(&self, errand: &Errand, trial: bool) -> Result<Copied, StoreError> {
         let mut copied = Copied::default();
         for (level, stage) in errand.policy.retention.stages().iter().enumerate() {
@@ -89,7 +89,7 @@ impl Copier {
         Ok(copied)
     }
 
-    /// One for each replica; none for a trial.
+    /// One for each replica; none for a dry run.
     fn shipments(&self, trial: bool) -> Vec<Shipment<'_>> {
         let replicas = if trial { 0..0 } else { 0..REPLICAS as u16 };
         let shard = |replica: u16| ((replica << 14) | COPY_WRITER.cast_unsigned()).cast_signed();
@@ -149,7 +149,7 @@ impl Desk<'_> {
         Ok(slots)
     }
 
-    /// Slots of a stage, those that may not be complete in the tables made from the finer stage.
+    /// The slots of a stage. Those that may be incomplete in the tables are computed from the finer stage.
     fn complete(&self, level: usize, range: SlotRange) -> Result<Window, StoreError> {
         let stages = self.errand.policy.retention.stages();
         let mut window = self.read(stages[level], range)?;
@@ -165,7 +165,7 @@ impl Desk<'_> {
         let finer = SlotRange { start: open.start, step, len: open.len * (open.step / step) as usize };
         let made = self.complete(level - 1, finer)?.aggregate(open, self.errand.policy.aggregator);
         for at in 0..open.len {
-            // A slot that was written and knows more than is left of the finer stage stays.
+            // Keep a stored slot that has more points than are left of the finer stage.
             if let Some(place) = range.position(open.time(at))
                 && made.partial(at).count() >= window.partial(place).count()
             {
@@ -194,7 +194,7 @@ impl Desk<'_> {
         self.shipments.into_iter().try_for_each(|shipment| shipment.finish().map(drop))
     }
 
-    /// The slots of a stage that are asked for and can have something.
+    /// The requested slots of a stage that can contain something.
     fn range(&self, stage: Stage) -> SlotRange {
         let span = u32::try_from(stage.span_secs()).unwrap_or(u32::MAX);
         let from = self.errand.from.max(self.copier.now.saturating_sub(span));
@@ -208,7 +208,7 @@ impl Desk<'_> {
     }
 }
 
-/// The slots that have something.
+/// The slots that contain something.
 fn column(window: &Window) -> Column {
     let mut column = Column::default();
     for at in (0..window.range.len).filter(|&at| window.partial(at).count() > 0) {

@@ -1,4 +1,4 @@
-//! Deleting the points of metrics, whole partitions at a time.
+//! Deletes the points of metrics, whole partitions at a time.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use super::schema::table_name;
 use super::{Cluster, ClusterError, Fault, Purpose};
 use plumbago_model::Stage;
 
-/// Deletions at a time.
+/// Deletions in flight.
 const IN_FLIGHT: usize = 64;
 
-/// Deletes what metrics have in their stages, up to `now` and a partition beyond. Safe to repeat.
+/// Deletes the points of metrics in all their stages, up to one partition after `now`. Safe to repeat.
 pub fn erase(cluster: &Arc<Cluster>, metrics: &[(Uuid, Vec<Stage>)], now: u32) -> Result<(), ClusterError> {
     cluster.block_on(async {
         let mut tasks = JoinSet::new();

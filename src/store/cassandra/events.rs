@@ -1,7 +1,7 @@
 //! Events, shared by all servers of a cluster: the table `plumbago_events`.
 //!
-//! A partition is a week. The partition [`WEEKS`] lists the weeks that have events, so that whoever asks for all of them
-//! need not ask for every week since 1970.
+//! A partition is a week. The partition [`WEEKS`] lists the weeks that have events, so that a query for all of them
+//! need not read every week since 1970.
 
 use std::collections::HashSet;
 use std::ops::{ControlFlow, RangeInclusive};
@@ -21,7 +21,7 @@ use plumbago_model::{Event, EventId};
 const WEEK_SECS: u32 = 7 * 86_400;
 /// The partition whose ids are the weeks that have events.
 const WEEKS: i32 = -1;
-/// Ids that are tried for an event. Even a second that is half full has one of them free.
+/// How many ids to try for an event. Even if half of a second's ids are taken, one of these is free.
 const ATTEMPTS: usize = 64;
 
 /// The events of a cluster.
@@ -29,7 +29,7 @@ const ATTEMPTS: usize = 64;
 pub struct Events {
     cluster: Arc<Cluster>,
     statements: Statements,
-    /// Weeks that are listed for certain.
+    /// Weeks that are known to be listed.
     listed: Mutex<HashSet<i32>>,
 }
 
@@ -46,7 +46,7 @@ struct Statements {
 type EventRow<'f> = (i64, Option<&'f str>, Option<&'f str>, Option<&'f str>);
 
 impl Events {
-    /// The events of a cluster, which need not be there yet.
+    /// The events of a cluster, which need not be reachable yet.
     pub fn new(cluster: Arc<Cluster>) -> Self {
         let table = format!("{}.plumbago_events", cluster.settings().keyspace_metadata);
         let statements = Statements {
@@ -61,7 +61,7 @@ impl Events {
         Self { cluster, statements, listed: Mutex::default() }
     }
 
-    /// The list comes first: a week that is listed and has no event yet does no harm.
+    /// The list comes first: a listed week without events is harmless.
     async fn list(&self, week: i32) -> Result<(), ClusterError> {
         if self.listed.lock().contains(&week) {
             return Ok(());
@@ -74,8 +74,8 @@ impl Events {
         Ok(())
     }
 
-    /// True when the event has that id now. An answer may be lost and the statement run again: a row that says the very
-    /// same is the one that was written then.
+    /// True when the event now has that id. If an answer was lost and the statement repeated, an identical row is the one
+    /// that the first attempt wrote.
     async fn insert(&self, id: EventId, event: &Event) -> Result<bool, ClusterError> {
         let statement = self.cluster.prepare(Purpose::Naming, &self.statements.insert).await?;
         let session = self.cluster.session().await?;
@@ -146,7 +146,7 @@ impl EventStore for Events {
         self.cluster.block_on(async {
             self.list(week(event.when)).await?;
             for _ in 0..ATTEMPTS {
-                // By chance, so that servers need not agree; the condition of the statement sees to the rest.
+                // Random, so that servers need not coordinate; the conditional insert resolves collisions.
                 let id = EventId::new(event.when, Uuid::new_v4().as_u128() as u32);
                 if self.insert(id, event).await? {
                     return Ok(id);
@@ -201,7 +201,7 @@ fn week(when: u32) -> i32 {
     i32::try_from(when / WEEK_SECS).unwrap_or(i32::MAX)
 }
 
-/// An id as Cassandra holds it. Those of events have 52 bits; any other is asked for in vain.
+/// An id as Cassandra holds it. Event ids have 52 bits; any other id matches nothing.
 fn signed(id: u64) -> i64 {
     i64::try_from(id).unwrap_or(i64::MAX)
 }

@@ -20,17 +20,17 @@ pub enum Fault {
     Login,
     /// The user may not do this.
     Permission,
-    /// The encryption does not fit.
+    /// TLS failed or is missing on one side.
     Tls,
     /// Too few replicas are alive.
     Unavailable,
     /// No answer in time.
     Timeout,
-    /// A node has too much to do.
+    /// A node is overloaded.
     Overloaded,
-    /// A keyspace, table or column is missing, or is not as it should be.
+    /// A keyspace, table or column is missing or wrong.
     Schema,
-    /// Another server holds what is asked for.
+    /// Another server holds what was requested.
     Taken,
     /// Something else.
     Other,
@@ -65,7 +65,7 @@ impl Fault {
     }
 }
 
-/// The cluster did not do as told.
+/// A request to the cluster failed.
 #[derive(Clone, Debug)]
 pub struct ClusterError {
     /// What kind of thing went wrong.
@@ -97,8 +97,8 @@ impl ClusterError {
         self
     }
 
-    /// Can the same call succeed later without anybody changing it? A cluster that restarts or is upgraded refuses all
-    /// sorts of things meanwhile, so only what is surely our own mistake is not tried again.
+    /// Can the same call succeed later, unchanged? A cluster that restarts or is being upgraded rejects all sorts of requests,
+    /// so everything is retried except what is certainly our own mistake.
     pub fn is_retryable(&self) -> bool {
         match self.fault {
             Fault::Unreachable | Fault::Broken | Fault::Unavailable | Fault::Timeout | Fault::Overloaded => {
@@ -294,14 +294,14 @@ fn timeout(after: std::time::Duration) -> (Fault, String) {
     (Fault::Timeout, format!("no answer within {} ms", after.as_millis()))
 }
 
-/// A certificate that one side does not like shows only when the other side goes on talking.
+/// A certificate that one side rejects only shows when the other side continues to talk.
 fn broken(error: &BrokenConnectionError) -> (Fault, String) {
     let text = error.to_string();
     let alert = ["alert", "certificate", "corrupt message"].iter().any(|word| text.contains(word));
     (if alert { Fault::Tls } else { Fault::Broken }, text)
 }
 
-/// What a node answered. Its own text says more than the driver's.
+/// The error of a node. Its own text says more than the driver's.
 fn database(error: &DbError, text: &str) -> (Fault, String) {
     let fault = match error {
         DbError::AuthenticationError => Fault::Login,
@@ -321,7 +321,7 @@ fn database(error: &DbError, text: &str) -> (Fault, String) {
     (fault, text)
 }
 
-/// Cassandra tells a missing table from a wrong statement only by its words.
+/// Only the text of Cassandra's error distinguishes a missing table from a wrong statement.
 fn is_about_schema(text: &str) -> bool {
     let text = text.to_ascii_lowercase();
     ["keyspace", "table", "column", "index"].iter().any(|word| text.contains(word))

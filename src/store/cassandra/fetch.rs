@@ -1,4 +1,4 @@
-//! Reading points: a query per metric and partition, side by side.
+//! Reads points: one query per metric and partition, in parallel.
 
 use std::sync::Arc;
 
@@ -13,18 +13,18 @@ use super::{Cluster, ClusterError, Fault, Purpose};
 use crate::store::StoreError;
 use plumbago_model::{Aggregator, Partial, SlotRange, Stage, StageKind, Window};
 
-/// Replicas that the bits of a shard can tell apart.
+/// Replicas that the bits of a shard can distinguish.
 pub(super) const REPLICAS: usize = 4;
 /// Aggregates younger than this may lack another writer's part: BigGraphite's wait in memory for up to ten minutes.
 pub const UNSETTLED_SECS: u32 = 20 * 60;
-/// Rows a node gives at a time: a partition of a raw stage fits.
+/// Rows per page: a partition of a raw stage fits.
 const PAGE_ROWS: i32 = 5000;
 
-/// A metric to be read, and what this server has of it itself.
+/// A metric to read, and this server's own part of it.
 pub struct Wanted<'a> {
     /// Its id in the tables.
     pub metric: Uuid,
-    /// How its partials are put together.
+    /// How its partials are combined.
     pub method: Aggregator,
     /// For an aggregated stage: what this server wrote, or will write, under its own shard.
     pub own: Option<&'a Window>,
@@ -42,7 +42,7 @@ impl Fetcher {
         Self { cluster, queries: Arc::new(Semaphore::new(max_queries.max(1))) }
     }
 
-    /// One window per metric. Rows of `own_shard` are left out: this server knows better what it wrote.
+    /// One window per metric. Rows of `own_shard` are skipped: this server's own blocks are more current.
     pub fn read(
         &self,
         stage: Stage,
@@ -98,7 +98,7 @@ impl Fetcher {
             }
             Ok::<_, ClusterError>(rows)
         };
-        // The tasks must begin on the runtime that drives the connections.
+        // The tasks must start on the runtime that drives the connections.
         self.cluster.block_on(read)
     }
 }
@@ -113,7 +113,7 @@ struct Slot {
 
 struct Statements {
     usual: Arc<PreparedStatement>,
-    /// Tells when a row was written too: of several writers' last values that decides.
+    /// Also reads when a row was written: that decides between the last values of several writers.
     dated: Option<Arc<PreparedStatement>>,
 }
 
@@ -149,7 +149,7 @@ impl Statements {
     }
 }
 
-/// All rows of a partition between two offsets. A row without a value, or of no points, is as good as none.
+/// All rows of a partition between two offsets. A row without a value, or with a count of zero, is ignored.
 async fn query(
     cluster: &Cluster,
     stage: Stage,
@@ -207,8 +207,7 @@ fn slot(time: u32, shard: i16, value: Option<f64>, count: Option<i16>, written: 
     Some(Slot { time, shard, partial: Partial { value: value?, count }, written_us: written.unwrap_or(0) })
 }
 
-/// Puts the rows of all writers together: those of one replica add up, and of several replicas the one that has seen most
-/// counts.
+/// Combines the rows of all writers: those of one replica add up, and the replica with the highest count wins.
 fn assemble(
     stage: Stage,
     wanted: &Wanted<'_>,
@@ -236,7 +235,7 @@ fn assemble(
     fullest(replicas, range)
 }
 
-/// Adds the rows of each replica's writers up, but for those of one shard.
+/// Adds up the rows of each replica's writers, except those of one shard.
 fn by_replica(
     method: Aggregator,
     mut rows: Vec<Slot>,

@@ -1,4 +1,4 @@
-//! Requests in flight: many at once, but never more than so many.
+//! Requests in flight: many at once, but never more than a limit.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use tokio::task::{JoinError, JoinSet};
 
 use super::{ClusterError, Fault};
 
-/// Does `work` for every item, for at most `width` of them at a time, and gives the results in order. The first error
+/// Does `work` for every item, for at most `width` of them at a time, and returns the results in order. The first error
 /// ends it. Call it inside the cluster's runtime.
 pub(super) async fn map<T, R, F, W>(items: Vec<T>, width: usize, work: F) -> Result<Vec<R>, ClusterError>
 where
@@ -32,7 +32,7 @@ where
         });
     }
     let mut results: Vec<(usize, R)> = Vec::with_capacity(count);
-    // Leaving early drops the set, which ends the others.
+    // An early return drops the set, which cancels the others.
     while let Some(worker) = workers.join_next().await {
         results.extend(worker.map_err(lost)??);
     }
@@ -40,7 +40,7 @@ where
     Ok(results.into_iter().map(|(_, result)| result).collect())
 }
 
-/// A worker that did not come back: it panicked, or the runtime ends.
+/// A worker did not return: it panicked, or the runtime is shutting down.
 pub(super) fn lost(error: JoinError) -> ClusterError {
     ClusterError::new(Fault::Other, "finish a request", error.to_string())
 }

@@ -1,9 +1,13 @@
 //! Writer numbers: no two servers write aggregates under the same one.
 //!
-//! A server's partial aggregates stand under its number, and writing one again replaces it. So a number belongs to its
-//! server for longer than the longest slot is open, even when that server is down: the row in `plumbago_writers` lives for
-//! [`KEEP_SECS`], and the server finds its number again by a file of its own. The row also says when its server was last
-//! seen, which tells a dead owner from a living one when somebody asks for that very number.
+//! A server stores its partial aggregates under its number, and writing one again replaces it. If two servers had the same
+//! number, each would overwrite the other's part of a slot. So a number belongs to its server for longer than the longest slot
+//! is open, even while that server is down: the row in `plumbago_writers` lives for [`KEEP_SECS`], and the server finds its
+//! number again in a local file. The row also says when its server was last seen, which distinguishes a dead owner from a live
+//! one when a configuration asks for that number.
+//!
+//! Numbers are claimed with conditional inserts, so two servers never get the same one. A claim carries the server's random id,
+//! which is on disk before it is used: if the answer is lost, the next attempt recognises the row as its own.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -17,15 +21,15 @@ use uuid::Uuid;
 use super::{Cluster, ClusterError, Fault, Purpose};
 use crate::store::StoreError;
 
-/// A number is kept for a server that is away for this long: 35 days.
+/// A number is reserved for a server that is down for this long: 35 days.
 pub const KEEP_SECS: i32 = 35 * 86_400;
-/// How often [`Lease::renew`] should be called.
+/// How often to call [`Lease::renew`].
 pub const RENEW_INTERVAL: Duration = Duration::from_secs(60);
 /// An owner that was not seen for this long is dead.
 const DEAD_AFTER: Duration = Duration::from_secs(600);
-/// Numbers there are for servers: 14 bits, but for the last.
+/// Numbers available to servers: 14 bits, except the last.
 const WRITERS: i16 = COPY_WRITER;
-/// The number under which copies are written. No server may have it: it would take rows of a copy for its own.
+/// The number for copies. No server may have it: it would treat the rows of a copy as its own.
 pub(super) const COPY_WRITER: i16 = (1 << 14) - 1;
 
 /// A writer number that is ours.
@@ -50,7 +54,7 @@ pub struct Writer {
     pub seen_ms: Option<i64>,
 }
 
-/// All numbers that belong to somebody.
+/// All numbers that are taken.
 pub fn writers(cluster: &Cluster) -> Result<Vec<Writer>, ClusterError> {
     let keyspace = &cluster.settings().keyspace_metadata;
     let text = format!("SELECT replica, writer, owner, seen FROM {keyspace}.plumbago_writers");
@@ -61,7 +65,7 @@ pub fn writers(cluster: &Cluster) -> Result<Vec<Writer>, ClusterError> {
     for row in result.rows::<Row>().map_err(|error| unreadable(&error))? {
         let (replica, writer, owner, seen) = row.map_err(|error| unreadable(&error))?;
         let seen_ms = seen.map(|seen| seen.0).filter(|&ms| ms > 0);
-        // Whoever makes tables holds a row that is no writer's.
+        // A running `schema apply` holds a row that is not a writer's.
         if !(0..4).contains(&replica) {
             continue;
         }
@@ -79,7 +83,7 @@ struct Remembered {
     writer: Option<i16>,
 }
 
-/// What a conditional statement came to.
+/// The result of a conditional statement.
 #[derive(Debug)]
 pub(super) struct Outcome {
     pub(super) applied: bool,
@@ -89,8 +93,7 @@ pub(super) struct Outcome {
 }
 
 impl Lease {
-    /// Takes a number for `replica`: `wanted`, or the one that `file` remembers, or a free one. `name` tells people whose
-    /// it is.
+    /// Takes a number for `replica`: `wanted`, or the one in `file`, or a free one. `name` tells people whose it is.
     pub fn take(
         cluster: &Cluster,
         replica: u8,
@@ -117,20 +120,20 @@ impl Lease {
         self.writer.unsigned_abs()
     }
 
-    /// Replica and writer as they stand in the tables.
+    /// Replica and writer as stored in the tables.
     pub fn shard(&self) -> i16 {
-        // Replica 2 and 3 reach into the sign, as in BigGraphite.
+        // Replicas 2 and 3 use the sign bit, as in BigGraphite.
         (self.replica << 14) | self.writer
     }
 
-    /// Says that we are alive. An error of [`Fault::Taken`] means that another server has the number now, and that nothing
-    /// may be written under it any more.
+    /// Records that we are alive. [`Fault::Taken`] means that another server now has the number, and that we must not write
+    /// under it any more.
     pub fn renew(&self, cluster: &Cluster) -> Result<(), StoreError> {
         let outcome = cluster.block_on(self.claim(cluster, self.writer))?;
         if outcome.applied { Ok(()) } else { Err(self.taken(self.writer, &outcome).into()) }
     }
 
-    /// Says that we are gone, so that another server may be given this number by its configuration. It stays ours.
+    /// Records that we have stopped, so that another server can be configured to use this number. Until then it stays ours.
     pub fn release(&self, cluster: &Cluster) -> Result<(), StoreError> {
         Ok(cluster.block_on(async {
             let text = format!(
@@ -157,7 +160,7 @@ impl Lease {
             return Ok(writer);
         }
         let used = self.used(cluster).await?;
-        // Servers that start at once should not all try the same.
+        // Servers that start at the same time should not all try the same number.
         let start = i16::from_be_bytes([Uuid::new_v4().as_bytes()[0], Uuid::new_v4().as_bytes()[1]])
             .rem_euclid(WRITERS);
         for writer in (start..WRITERS).chain(0..start).filter(|writer| !used.contains(writer)) {
@@ -169,7 +172,7 @@ impl Lease {
             .hint(format!("numbers of servers that are gone for good can be deleted from {}", self.table)))
     }
 
-    /// Takes this very number, from a dead owner too.
+    /// Takes exactly this number, even from a dead owner.
     async fn insist(&self, cluster: &Cluster, writer: i16) -> Result<i16, ClusterError> {
         let outcome = self.claim(cluster, writer).await?;
         if outcome.applied {
@@ -194,7 +197,7 @@ impl Lease {
         Ok(writer)
     }
 
-    /// Makes the row, or renews it if it is ours. A claim whose answer was lost is found to be ours the next time.
+    /// Creates the row, or renews it if it is ours. If the answer to a claim was lost, the next attempt finds the row to be ours.
     async fn claim(&self, cluster: &Cluster, writer: i16) -> Result<Outcome, ClusterError> {
         let insert = format!(
             "INSERT INTO {} (replica, writer, owner, seen) VALUES (?, ?, ?, ?) IF NOT EXISTS USING TTL {KEEP_SECS}",
@@ -235,7 +238,7 @@ impl Lease {
 }
 
 impl Outcome {
-    /// Reads what Cassandra says about a conditional statement: whether it was applied, and else the row as it is.
+    /// Reads what Cassandra says about a conditional statement: whether it was applied, or else the existing row.
     pub(super) fn of(result: QueryResult) -> Result<Self, ClusterError> {
         let result = result.into_rows_result().map_err(|error| unreadable(&error))?;
         let names: Vec<String> = result.column_specs().iter().map(|spec| spec.name().to_owned()).collect();
@@ -262,7 +265,8 @@ fn now_ms() -> i64 {
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// Who we were, or somebody new. What is new is on disk before it is used, so that a claim can be recognised after a crash.
+/// Our identity from the file, or a new one. A new one is on disk before it is used, so that a claim can be recognised after a
+/// crash.
 fn remember(file: &Path, replica: i16, name: &str) -> Result<Remembered, StoreError> {
     match std::fs::read(file) {
         Ok(bytes) => {
@@ -270,7 +274,7 @@ fn remember(file: &Path, replica: i16, name: &str) -> Result<Remembered, StoreEr
                 path: file.to_owned(),
                 detail: format!("{error}; remove it to take another writer number"),
             })?;
-            // Another replica is another set of numbers.
+            // Each replica has its own set of numbers.
             let writer = known.writer.filter(|_| known.replica == replica);
             Ok(Remembered { writer, replica, ..known })
         }
@@ -283,7 +287,7 @@ fn remember(file: &Path, replica: i16, name: &str) -> Result<Remembered, StoreEr
     }
 }
 
-/// Replaces the file as a whole: a crash leaves the old one or the new one.
+/// Replaces the whole file: a crash leaves either the old one or the new one.
 fn write(file: &Path, remembered: &Remembered) -> Result<(), StoreError> {
     let part: PathBuf = file.with_extension("part");
     let failed = |action, source| StoreError::Io { action, path: part.clone(), source };

@@ -4,13 +4,13 @@
 //! |------------|---------------------------------------------------------------------|
 //! | `settings` | what must be known to reach a cluster                               |
 //! | `cluster`  | the connection: one session, one runtime, statements prepared once  |
-//! | `purpose`  | what a request is for, and the consistency and patience it gets     |
+//! | `purpose`  | what a request is for, its consistency level and timeout            |
 //! | `tls`      | certificates                                                        |
 //! | `fault`    | what the driver reports, in words that say what to do               |
-//! | `schema`   | the tables: needed, there, different, made                          |
+//! | `schema`   | the tables: required, existing, different, created                  |
 //! | `lease`    | this server's writer number                                         |
 //! | `flight`   | requests at the same time, but not too many                         |
-//! | `names`    | metrics and directories: made, loaded, found, followed, cleaned     |
+//! | `names`    | metrics and directories: created, loaded, found, followed, cleaned  |
 //! | `rows`     | which row of which table a slot is                                  |
 //! | `sender`   | writing points                                                      |
 //! | `fetch`    | reading points                                                      |

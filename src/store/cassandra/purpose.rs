@@ -1,4 +1,4 @@
-//! What a request is for, and the consistency and patience it gets.
+//! What a request is for, and the consistency level and timeout it gets.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use super::Settings;
 /// What a request is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Purpose {
-    /// Reading points that somebody waits for.
+    /// Reading points for a query.
     Read,
     /// Writing points.
     Write,
@@ -22,11 +22,11 @@ pub enum Purpose {
     Metadata,
     /// Writing names.
     Naming,
-    /// Work nobody waits for: loading all names, cleaning, the schema.
+    /// Background work: loading all names, cleaning, the schema.
     Background,
 }
 
-/// Background work scans whole tables and makes indexes: it may take this many times longer.
+/// Background work scans whole tables and creates indexes: it may take this many times longer.
 const BACKGROUND_PATIENCE: u32 = 6;
 
 /// One profile for each purpose.
@@ -39,8 +39,8 @@ pub(super) struct Profiles {
     background: ExecutionProfileHandle,
 }
 
-/// Only what reads is ever sent to a second node on suspicion. A write that a node holds up and carries out much later gets
-/// the time stamp of that moment, and would undo what was written since: a deletion would take a metric that was made anew.
+/// Only reads are ever sent to a second node speculatively. A write that a slow node applies much later gets the timestamp of
+/// that moment, and would undo what was written since: a delayed deletion would remove a metric that was created again.
 impl Profiles {
     pub(super) fn new(settings: &Settings) -> Self {
         let (levels, timeout) = (settings.levels, settings.request_timeout);
@@ -67,8 +67,8 @@ impl Profiles {
     }
 }
 
-/// The retry policy repeats on another node what failed by a node's fault, and only statements that may be repeated. It
-/// never lowers the consistency. What fails in spite of it is for the caller, whose points are safe in the log.
+/// The retry policy repeats idempotent statements on another node when a node failed. It never lowers the consistency level.
+/// The caller handles what still fails; its points are safe in the log.
 fn profile(
     settings: &Settings,
     consistency: Consistency,

@@ -1,4 +1,4 @@
-//! Which row of which table a slot is.
+//! The row and table of a slot.
 
 use uuid::Uuid;
 
@@ -29,7 +29,7 @@ impl Place {
         u32::try_from(ms / 1000).unwrap_or(u32::MAX)
     }
 
-    /// The partitions that slots of a range lie in, with the first and last offset there.
+    /// The partitions of a range of slots, each with its first and last offset.
     pub(super) fn partitions(stage: Stage, range: SlotRange) -> Vec<(i64, i16, i16)> {
         let mut partitions = Vec::new();
         if range.len == 0 {
@@ -46,7 +46,7 @@ impl Place {
         partitions
     }
 
-    /// Starts of all partitions that can hold something, those of points from the near future included.
+    /// Starts of all partitions that can contain something, including points from the near future.
     pub(super) fn starts(stage: Stage, now: u32) -> Vec<i64> {
         let step = stage.step_secs;
         let span = u32::try_from(stage.span_secs()).unwrap_or(u32::MAX);
@@ -63,8 +63,8 @@ pub(super) type RawRow = (Uuid, i64, i16, f64);
 /// A row of an aggregated stage: metric, time_start_ms, offset, shard, value, count.
 pub(super) type AggregatedRow = (Uuid, i64, i16, i16, f64, i16);
 
-/// A partial as it stands in a row. A count has sixteen bits: of more points than that it tells as many as it can, and the
-/// sum of an average shrinks with it, so that the average stays right.
+/// A partial as stored in a row. A count has sixteen bits. A larger count is clamped to the maximum, and the sum of an average
+/// is scaled down with it, so that the average stays right.
 pub(super) fn stored(partial: Partial, method: Aggregator) -> (f64, i16) {
     let count = partial.count();
     match i16::try_from(count) {

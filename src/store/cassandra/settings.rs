@@ -9,9 +9,9 @@ use super::Consistency;
 /// How to reach a cluster, and how to treat it.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// `host:port` of the nodes to begin with; the others are found through them.
+    /// `host:port` of the nodes to connect to first; the others are discovered through them.
     pub nodes: Vec<String>,
-    /// Ask only nodes of this data centre.
+    /// Query only nodes of this data centre.
     pub datacenter: Option<String>,
     /// Keyspace of the points.
     pub keyspace: String,
@@ -19,19 +19,19 @@ pub struct Settings {
     pub keyspace_metadata: String,
     /// How many replicas must answer.
     pub levels: Levels,
-    /// A connection must be made within this time.
+    /// How long connecting to a node may take.
     pub connect_timeout: Duration,
-    /// A request must be answered within this time, retries included.
+    /// How long a request may take, including retries.
     pub request_timeout: Duration,
-    /// A read without an answer is sent to a second node after this time.
+    /// A read without an answer is also sent to a second node after this time.
     pub speculative_delay: Option<Duration>,
-    /// Who we are.
+    /// The login.
     pub login: Option<Login>,
     /// Encryption.
     pub tls: Option<Tls>,
 }
 
-/// How many replicas must answer, by what is asked.
+/// How many replicas must answer, by kind of request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Levels {
     /// Reading points.
@@ -40,7 +40,7 @@ pub struct Levels {
     pub write: Consistency,
     /// Reading and writing names.
     pub metadata: Consistency,
-    /// Work nobody waits for.
+    /// Background work.
     pub background: Consistency,
 }
 
@@ -64,11 +64,11 @@ impl fmt::Debug for Login {
 pub struct Tls {
     /// Certificates to trust, in PEM; `None` means those of the system.
     pub ca_file: Option<PathBuf>,
-    /// Certificate to show, in PEM, with those that lead to the trusted one.
+    /// Certificate to present, in PEM, followed by its intermediate certificates.
     pub cert_file: Option<PathBuf>,
     /// Its key, in PEM.
     pub key_file: Option<PathBuf>,
-    /// A node's certificate must name the address it was reached by.
+    /// A node's certificate must name the address it is reached at.
     pub verify_address: bool,
 }
 
@@ -96,8 +96,8 @@ impl Default for Settings {
     }
 }
 
-/// Points may be read and written through any one node: one that is away gets them later. Names are few, and one that is
-/// missed hides all points of its metric, so more than half of the replicas must agree on them.
+/// Any one replica is enough for points: a node that is down gets them later. Names are few, and a missing name hides all
+/// points of its metric, so more than half of the replicas must agree on them.
 impl Default for Levels {
     fn default() -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! Certificates: which nodes to trust, and what to show them.
+//! Certificates: which nodes to trust, and what to present to them.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, RootC
 use super::{ClusterError, Fault, Tls};
 use crate::pem::{self, PemError};
 
-/// What the driver needs to encrypt.
+/// The TLS configuration for the driver.
 pub(super) fn client_config(tls: &Tls) -> Result<Arc<ClientConfig>, ClusterError> {
     let provider = Arc::new(aws_lc_rs::default_provider());
     let verifier = verifier(tls, &provider)?;
@@ -70,7 +70,7 @@ fn verifier(tls: &Tls, provider: &Arc<CryptoProvider>) -> Result<Arc<dyn ServerC
     if tls.verify_address { Ok(strict) } else { Ok(Arc::new(AnyAddress(strict))) }
 }
 
-/// Trusts a certificate for what signed it, whatever address it names. Many clusters have certificates that name no
+/// Trusts a certificate because of its signature, whatever address it names. Many clusters have certificates that name no
 /// address, because nodes come and go.
 #[derive(Debug)]
 struct AnyAddress(Arc<WebPkiServerVerifier>);
@@ -86,7 +86,7 @@ impl ServerCertVerifier for AnyAddress {
     ) -> Result<ServerCertVerified, Error> {
         let verified = self.0.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
         match verified {
-            // The name is checked last, so the signatures were found to be right.
+            // The name is checked last, so the signatures are valid.
             Err(Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
             )) => Ok(ServerCertVerified::assertion()),

@@ -21,7 +21,7 @@ const POLICIES: TableDefinition<'_, u32, &str> = TableDefinition::new("policies"
 const POLICY_HISTORY: TableDefinition<'_, u32, Vec<u32>> = TableDefinition::new("policy_history");
 /// First and last hour with data, [`SPAN_PAGE`] metrics a row.
 const SPANS: TableDefinition<'_, u32, &[u8]> = TableDefinition::new("spans");
-/// Block files that are in force, relative to the data directory.
+/// Block files in use, relative to the data directory.
 const BLOCKS: TableDefinition<'_, &str, ()> = TableDefinition::new("blocks");
 /// Cuts that have to be sent elsewhere: points and the time of the cut.
 const PARCELS: TableDefinition<'_, u64, (u64, i64)> = TableDefinition::new("parcels");
@@ -53,7 +53,7 @@ impl Catalogue {
         Ok(catalogue)
     }
 
-    /// Makes the tables, and refuses a database of another format.
+    /// Creates the tables, and rejects a database of another format.
     fn prepare(&self) -> Result<(), StoreError> {
         self.write(|txn| {
             txn.open_table(NAMES).map_err(failed)?;
@@ -79,7 +79,7 @@ impl Catalogue {
         })
     }
 
-    /// The block files in force and the position of the last commit.
+    /// The block files in use and the position of the last commit.
     pub(super) fn blocks(&self) -> Result<(Vec<String>, Position), StoreError> {
         let txn = self.read()?;
         let blocks = txn.open_table(BLOCKS).map_err(failed)?;
@@ -95,7 +95,7 @@ impl Catalogue {
         Ok((paths, position))
     }
 
-    /// Puts block files in force and others out of it, in one transaction.
+    /// Adds block files to those in use and removes others, in one transaction.
     pub(super) fn replace_blocks(
         &self,
         add: &[String],
@@ -146,14 +146,14 @@ impl Catalogue {
         })
     }
 
-    /// A note that was left under a name.
+    /// The note stored under a name.
     pub(super) fn note(&self, key: &str) -> Result<Option<String>, StoreError> {
         let txn = self.read()?;
         let settings = txn.open_table(SETTINGS).map_err(failed)?;
         Ok(settings.get(format!("note:{key}").as_str()).map_err(failed)?.map(|text| text.value().to_owned()))
     }
 
-    /// Leaves a note under a name.
+    /// Stores a note under a name.
     pub(super) fn set_note(&self, key: &str, text: &str) -> Result<(), StoreError> {
         self.write(|txn| {
             let mut settings = txn.open_table(SETTINGS).map_err(failed)?;
@@ -170,7 +170,7 @@ impl Catalogue {
         ids.collect()
     }
 
-    /// What a look at the database sees stays as it is meanwhile.
+    /// Reads the database in one consistent transaction.
     pub(super) fn read(&self) -> Result<redb::ReadTransaction, StoreError> {
         self.db.begin_read().map_err(failed)
     }
@@ -270,7 +270,7 @@ impl MetricStore for Catalogue {
             let mut table = txn.open_table(NAMES).map_err(failed)?;
             for batch in metrics.chunks(NAMES_PAGE) {
                 let Some(first) = batch.first() else { continue };
-                // A replay of the log may bring the same metrics again: never lose what a page already holds.
+                // A replay of the log may repeat the same metrics: never lose what a page already holds.
                 let known = names_in_force(&table, batch)?;
                 let fresh: Vec<&MetricRecord> = batch.iter().filter(|m| !known.contains(&m.id.0)).collect();
                 if let Some(first_fresh) = fresh.first() {
@@ -338,12 +338,12 @@ impl MetricStore for Catalogue {
     }
 }
 
-/// Lets a closure that borrows mutably be called from one that is called often.
+/// Allows a closure that borrows mutably to be called from one that is called repeatedly.
 fn read_once<T>(read: impl FnOnce() -> T) -> T {
     read()
 }
 
-/// Which of `batch` are in the catalogue already.
+/// Which of `batch` the catalogue already has.
 fn names_in_force(
     table: &redb::Table<'_, u32, &'static [u8]>,
     batch: &[MetricRecord],
@@ -380,7 +380,7 @@ impl SpanPage {
     }
 }
 
-/// A metric without a record has never been cut: the log tells of it.
+/// A metric without a record has never been cut: only the log has it.
 fn span_at(bytes: &[u8], at: usize) -> Span {
     let word = |at: usize| bytes.get(at..at + 4).map_or(0, |b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]));
     match (word(at), word(at + 4)) {

@@ -120,7 +120,7 @@ impl Cut for BlockCut<'_> {
     }
 }
 
-/// Makes the partition's directory and names the block by its cuts.
+/// Creates the partition's directory and names the block after its cuts.
 pub(super) fn make_path(store: &BlockStore, meta: &BlockMeta) -> Result<PathBuf, StoreError> {
     let dir = store.partition_dir(meta.stage, meta.partition_start);
     if !dir.is_dir() {

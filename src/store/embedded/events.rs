@@ -34,7 +34,7 @@ impl EventStore for Catalogue {
     }
 
     fn scan(&self, seconds: RangeInclusive<u32>, visit: &mut EventVisitor<'_>) -> Result<(), StoreError> {
-        // An empty range is no range to redb.
+        // redb rejects an empty range.
         if seconds.is_empty() {
             return Ok(());
         }

@@ -1,4 +1,4 @@
-//! For a person in trouble: checking a data directory, and showing what is in its files.
+//! For debugging by hand: checks a data directory, and shows what is in its files.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -10,12 +10,12 @@ use super::points::POINTS_DIR;
 use super::recovery::{DirLock, block_files};
 use crate::store::{MetricStore, StoreError};
 
-/// What a check found.
+/// The result of a check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     /// Metrics in the catalogue.
     pub metrics: u64,
-    /// Blocks in force.
+    /// Blocks in use.
     pub blocks: u64,
     /// Their bytes.
     pub bytes: u64,
@@ -77,7 +77,7 @@ pub fn dump(path: &Path, out: &mut dyn Write) -> Result<(), DumpError> {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DumpError {
-    /// Not a file of ours by its name.
+    /// The name is not that of a data file.
     #[error("{path} is no block (.blk), log segment (.log) or catalogue (.redb)", path = path.display())]
     Unknown {
         /// Which file.

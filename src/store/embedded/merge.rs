@@ -1,4 +1,8 @@
-//! Merging the blocks of a partition: fewer files to look into, longer chunks, deleted metrics gone.
+//! Merges the blocks of a partition: fewer files to read, longer chunks, and deleted metrics are dropped.
+//!
+//! A merge reads its blocks in step, metric by metric, and lets newer slots override older ones. It changes nothing until one
+//! transaction replaces the old blocks with the new one; readers that hold a snapshot keep reading the old files. So a crash or
+//! an error at any point leaves either the old blocks or the new one in use.
 
 use std::sync::Arc;
 
@@ -10,10 +14,10 @@ use super::points::{BlockStore, Change};
 use crate::store::StoreError;
 use plumbago_model::Stage;
 
-/// Blocks a partition may have before some are merged.
+/// How many blocks a partition may have before some are merged.
 const MANY: usize = 4;
 
-/// Merges where it pays. Gives the number of merges.
+/// Merges where it pays off. Returns the number of merges.
 pub(super) fn tidy(store: &BlockStore) -> Result<u64, StoreError> {
     let mut merges = 0;
     while let Some((stage, start, blocks)) = next_merge(store) {
@@ -23,17 +27,17 @@ pub(super) fn tidy(store: &BlockStore) -> Result<u64, StoreError> {
     Ok(merges)
 }
 
-/// The partition and the run of its newest blocks to merge.
+/// The next partition to merge, and which of its newest blocks.
 fn next_merge(store: &BlockStore) -> Option<(Stage, u32, Vec<Arc<Block>>)> {
     let state = store.state();
     let newest_cut = state.position.cut;
     for (&stage, partitions) in &state.stages {
         let current = partitions.keys().next_back().copied();
         for (&start, blocks) in partitions {
-            // What has to be sent elsewhere stays as it was cut.
+            // A parcel in the spool must stay as it was cut.
             let sent = blocks.partition_point(|b| !state.is_pending(b.info().meta.cut_to));
             let blocks = &blocks[..sent];
-            // A partition behind the current one that was not written to lately will hardly change: one block is best.
+            // An older partition that was not written to lately will hardly change: one block is best.
             let settled = Some(start) != current
                 && blocks.last().is_some_and(|b| b.info().meta.cut_to + MANY as u64 <= newest_cut);
             let from = if settled { 0 } else { suffix(blocks) };
@@ -83,7 +87,7 @@ fn merge(store: &BlockStore, stage: Stage, start: u32, blocks: &[Arc<Block>]) ->
     let merged = finish(writer, &dir)?;
     let replaced = store.replace(|state| {
         let partition = state.stages.get_mut(&stage)?.get_mut(&start)?;
-        // Expired in the meantime, wholly or never: then there is nothing to replace.
+        // Partitions expire as a whole. If this one expired meanwhile, there is nothing to replace.
         let at = partition.iter().position(|b| Arc::ptr_eq(b, first))?;
         partition.splice(at..at + blocks.len(), [Arc::clone(&merged)]);
         let removed = blocks.iter().map(|b| b.info().path.clone()).collect();
@@ -95,7 +99,7 @@ fn merge(store: &BlockStore, stage: Stage, start: u32, blocks: &[Arc<Block>]) ->
     Ok(())
 }
 
-/// Walks several blocks in step, metric by metric.
+/// Reads several blocks in step, metric by metric.
 #[derive(Default)]
 struct Merger {
     encoder: Encoder,
@@ -137,7 +141,7 @@ impl Merger {
         Ok(())
     }
 
-    /// Lays the chunks of one metric over each other, the last on top. False when none could be read.
+    /// Combines the chunks of one metric; the last one wins. False when none could be read.
     fn overlay(&mut self, cursors: &[&mut Cursor<'_>]) -> bool {
         let mut method = None;
         self.merged = Samples::default();
@@ -150,7 +154,7 @@ impl Merger {
                     overlay_samples(&self.merged, &self.one, &mut self.next);
                     std::mem::swap(&mut self.merged, &mut self.next);
                 }
-                Err(error) => tracing::error!(metric, %error, "unreadable chunk left out of a merge"),
+                Err(error) => tracing::error!(metric, %error, "unreadable chunk skipped in a merge"),
             }
         }
         self.chunk.clear();
@@ -160,17 +164,17 @@ impl Merger {
     }
 }
 
-/// Goes to the next readable chunk; false at the end.
+/// Moves to the next readable chunk; false at the end.
 pub(super) fn advance(cursor: &mut Cursor<'_>) -> bool {
     loop {
         match cursor.advance() {
             Ok(more) => return more,
-            Err(error) => tracing::error!(%error, "damaged page left out"),
+            Err(error) => tracing::error!(%error, "damaged page skipped"),
         }
     }
 }
 
-/// Both by slot; where they meet `newer` wins.
+/// Combines both by slot; where both have a slot, `newer` wins.
 fn overlay_samples(older: &Samples, newer: &Samples, out: &mut Samples) {
     out.slots.clear();
     out.values.clear();

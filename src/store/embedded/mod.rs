@@ -3,11 +3,11 @@
 //! | path              | what it is                                                                   |
 //! |-------------------|------------------------------------------------------------------------------|
 //! | `LOCK`            | held by the process that has the directory open                              |
-//! | `catalogue.redb`  | names, policies, events, and the block files in force ([`catalogue`])        |
+//! | `catalogue.redb`  | names, policies, events, and the block files in use ([`catalogue`])          |
 //! | `log/*.log`       | the write-ahead log ([`crate::log`])                                         |
 //! | `points/S/P/*.blk`| write-once blocks of stage S and time partition P ([`block`], [`codec`])     |
 //!
-//! A commit writes its blocks, syncs them, and then makes them count by one transaction in the catalogue. Blocks of a
+//! A commit writes its blocks, syncs them, and then puts them in use with one transaction in the catalogue. Blocks of a
 //! partition are merged in the background; retention drops whole partitions.
 
 pub mod block;
@@ -65,7 +65,7 @@ impl Embedded {
         Ok(bytes)
     }
 
-    /// Opens `dir`, making it if it is not there.
+    /// Opens `dir`, creating it if it does not exist.
     pub fn open(dir: &Path) -> Result<Self, StoreError> {
         Self::open_as(dir, false)
     }
@@ -77,12 +77,12 @@ impl Embedded {
         Ok((store, outbox))
     }
 
-    /// A short text that was left under a name by [`Embedded::set_note`].
+    /// The short text that [`Embedded::set_note`] stored under a name.
     pub fn note(&self, key: &str) -> Result<Option<String>, StoreError> {
         self.blocks.catalogue.note(key)
     }
 
-    /// Leaves a short text under a name.
+    /// Stores a short text under a name.
     pub fn set_note(&self, key: &str, text: &str) -> Result<(), StoreError> {
         self.blocks.catalogue.set_note(key, text)
     }

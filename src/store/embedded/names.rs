@@ -1,9 +1,9 @@
-//! Pages of names: the metrics of one batch of creations, each name as what it shares with the one before and the rest.
+//! Pages of names: the metrics of one batch of creations. Each name is the length it shares with the previous one, and the rest.
 
 use super::codec::varint;
 use plumbago_model::MetricRecord;
 
-/// The bytes of a page. `first` is the id the page is filed under; ids must ascend.
+/// The bytes of a page. `first` is the key of the page; ids must ascend.
 pub(super) fn encode(first: u32, metrics: &[&MetricRecord]) -> Vec<u8> {
     let mut out = Vec::with_capacity(metrics.len() * 12);
     let mut previous = "";

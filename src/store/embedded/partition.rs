@@ -8,8 +8,8 @@ const LENGTHS: [u32; 6] = [HOUR, 6 * HOUR, DAY, 7 * DAY, 30 * DAY, 365 * DAY];
 /// A chunk this long compresses well and still decodes in microseconds.
 const ENOUGH_SLOTS: u32 = 700;
 
-/// Seconds in a partition of `stage`: the shortest length with enough slots. A property of the step alone, so it can be
-/// derived anew at every start.
+/// Seconds in a partition of `stage`: the shortest length with enough slots. It depends on the step alone, so it need
+/// not be stored.
 pub(super) fn partition_secs(stage: Stage) -> u32 {
     let fits = |&&secs: &&u32| secs / stage.step_secs >= ENOUGH_SLOTS;
     let length = LENGTHS.iter().find(fits).copied().unwrap_or(LENGTHS[LENGTHS.len() - 1]);

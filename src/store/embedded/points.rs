@@ -32,7 +32,7 @@ pub(super) struct BlockStore {
 }
 
 impl BlockStore {
-    /// Opens every block in force. A damaged one is left out and named in the log; the rest is served.
+    /// Opens every block in use. A damaged one is skipped and named in the log; the rest is served.
     pub(super) fn open(root: &Path, catalogue: Arc<Catalogue>, outbox: bool) -> Result<Self, StoreError> {
         let (paths, position) = catalogue.blocks()?;
         let deleted = Arc::new(catalogue.deleted()?.into_iter().collect::<HashSet<u32>>());
@@ -47,7 +47,7 @@ impl BlockStore {
                 Err(error @ BlockError::Version { .. }) => {
                     return Err(StoreError::Catalogue(error.to_string()));
                 }
-                Err(error) => tracing::error!(%error, "block left out; run `plumbago fsck`"),
+                Err(error) => tracing::error!(%error, "block skipped; run `plumbago fsck`"),
             }
         }
         super::recovery::sweep(root, &paths, &state)?;
@@ -84,9 +84,9 @@ impl BlockStore {
         )?;
         *self.state.write() = Arc::new(next);
         for path in &change.removed {
-            // Readers that still have it open go on reading; a file that stays is swept up at the next start.
+            // Readers that still have it open keep reading. A file that cannot be removed is removed at the next start.
             if let Err(error) = std::fs::remove_file(path) {
-                tracing::warn!(path = %path.display(), %error, "old block not removed");
+                tracing::warn!(path = %path.display(), %error, "cannot remove an old block");
             }
         }
         Ok(true)

@@ -1,4 +1,8 @@
-//! Opening a data directory: the lock, and what a crash left behind.
+//! Opens a data directory: takes the lock, and removes what a crash left behind.
+//!
+//! The catalogue decides: a block file is in use if, and only if, it is listed there. The cut numbers of an unlisted file tell
+//! where it comes from: a cut or a merge that did not commit, or a removal that did not finish. Removing such a file loses
+//! nothing: the points of that cut are still in the log, and the blocks of that merge are still listed.
 
 use std::collections::HashSet;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -10,14 +14,14 @@ use super::points::POINTS_DIR;
 use super::state::State;
 use crate::store::StoreError;
 
-/// Held as long as the directory is in use. The system lets go of it when the process ends, however it ends.
+/// Held as long as the directory is in use. The system releases it when the process ends, however it ends.
 #[derive(Debug)]
 pub struct DirLock {
     _file: File,
 }
 
 impl DirLock {
-    /// As [`DirLock::take`], but does not make a directory that is not there.
+    /// Like [`DirLock::take`], but does not create a missing directory.
     pub fn take_existing(dir: &Path) -> Result<Self, StoreError> {
         std::fs::metadata(dir.join("catalogue.redb")).map_err(io("find the catalogue in", dir))?;
         Self::take(dir)
@@ -41,9 +45,9 @@ impl DirLock {
     }
 }
 
-/// Removes files of cuts and merges that were not committed, or whose removal was cut short.
+/// Removes files of cuts and merges that were not committed, or whose removal was interrupted.
 ///
-/// A block file that is neither is kept and named: it may belong to a newer catalogue than the one that was restored.
+/// Any other unlisted block file is kept, and named in the log: it may belong to a newer catalogue than the restored one.
 pub(super) fn sweep(root: &Path, listed: &[String], state: &State) -> Result<(), StoreError> {
     let listed: HashSet<PathBuf> = listed.iter().map(|p| root.join(p)).collect();
     for path in block_files(&root.join(POINTS_DIR))? {
@@ -53,7 +57,7 @@ pub(super) fn sweep(root: &Path, listed: &[String], state: &State) -> Result<(),
         if path.extension().is_some_and(|e| e == "tmp") || is_leftover(&path, state) {
             std::fs::remove_file(&path).map_err(io("remove", &path))?;
         } else {
-            tracing::warn!(path = %path.display(), "a block file that the catalogue does not list is left alone; `plumbago dump` shows what is in it");
+            tracing::warn!(path = %path.display(), "a block file that the catalogue does not list was kept; `plumbago dump` shows what is in it");
         }
     }
     Ok(())
@@ -67,7 +71,7 @@ fn is_leftover(path: &Path, state: &State) -> bool {
         let other = b.info().meta;
         other.cut_from <= meta.cut_from && meta.cut_to <= other.cut_to
     };
-    // A merge that was not committed spans blocks in force; a cut that was not committed is numbered behind the last.
+    // An uncommitted merge spans blocks in use; an uncommitted cut has a number after the last one.
     let spans = |b: &std::sync::Arc<Block>| {
         let other = b.info().meta;
         meta.cut_from <= other.cut_from && other.cut_to <= meta.cut_to

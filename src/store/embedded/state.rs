@@ -1,4 +1,4 @@
-//! One state of the store: which blocks are in force. Never changed, only replaced: a snapshot is a pointer to one.
+//! One state of the store: which blocks are in use. It is never changed, only replaced: a snapshot is a pointer to one.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use super::partition::{partition_secs, partition_start};
 use crate::store::{Position, Snapshot, StoreError};
 use plumbago_model::{Aggregator, MetricId, Partial, SlotRange, Stage, StageKind, Window};
 
-/// The blocks of one partition, oldest cut first: a later one overlays an earlier one.
+/// The blocks of one partition, oldest cut first: a later block overrides an earlier one.
 pub(super) type Partition = Vec<Arc<Block>>;
 
 /// See the module documentation.
@@ -18,14 +18,14 @@ pub(super) type Partition = Vec<Arc<Block>>;
 pub(super) struct State {
     pub(super) position: Position,
     pub(super) stages: HashMap<Stage, BTreeMap<u32, Partition>>,
-    /// Metrics whose slots are no longer shown and go at the next merge.
+    /// Metrics whose slots are hidden, and dropped by the next merge.
     pub(super) deleted: Arc<HashSet<u32>>,
     /// Cuts that have to be sent elsewhere; empty in a store without an outbox.
     pub(super) parcels: BTreeMap<u64, Parcel>,
 }
 
 impl State {
-    /// Adds a block in its place by cut.
+    /// Adds a block, in the order of cuts.
     pub(super) fn add(&mut self, block: Arc<Block>) {
         let meta = block.info().meta;
         let partition = self.stages.entry(meta.stage).or_default().entry(meta.partition_start).or_default();
@@ -44,7 +44,7 @@ impl State {
     }
 }
 
-/// What a reader holds on to.
+/// What a reader holds.
 pub(super) struct StateSnapshot(pub(super) Arc<State>);
 
 impl Snapshot for StateSnapshot {
@@ -116,13 +116,13 @@ fn read_block(
     let result = block.chunks(ids, buffer, |at, bytes| {
         let read = Chunk::parse(bytes).and_then(|chunk| visit(at, first_slot, from..until, &chunk));
         if let Err(error) = read {
-            tracing::error!(block = %block.info().path.display(), metric = ids[at], %error, "unreadable chunk left out");
+            tracing::error!(block = %block.info().path.display(), metric = ids[at], %error, "unreadable chunk skipped");
         }
     });
     for error in result.err().unwrap_or_default() {
         match error {
             BlockError::Io { action, path, source } => return Err(StoreError::Io { action, path, source }),
-            damaged => tracing::error!(error = %damaged, "damaged page left out; run `plumbago fsck`"),
+            damaged => tracing::error!(error = %damaged, "damaged page skipped; run `plumbago fsck`"),
         }
     }
     Ok(())
@@ -154,7 +154,7 @@ fn overlay(
     }
 }
 
-/// A partial made by one method as a partial of another that finishes to the same value.
+/// Converts a partial of one method to a partial of another that gives the same final value.
 fn converted(partial: Partial, made_by: Aggregator, method: Aggregator) -> Option<Partial> {
     let shown = made_by.finish(partial, partial.count(), 0.0)?;
     let count = partial.count();

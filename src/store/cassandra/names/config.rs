@@ -8,9 +8,9 @@
 //! | `plumbago_aggregator`   | only for methods BigGraphite does not have: `avg_zero`, `absmax`, `absmin`         |
 //! | `plumbago_xfilesfactor` | only for a factor that six decimals do not hold                                    |
 //!
-//! BigGraphite fails on an aggregator it does not know and ignores keys it does not know. So our own methods are spelled as
-//! the nearest of its own (`average`, `maximum`, `minimum`), and the true one stands beside it. When BigGraphite changes the
-//! config of such a metric our key goes, and its choice is in force.
+//! BigGraphite fails on an aggregator it does not know and ignores keys it does not know. So our own methods are written as
+//! the nearest of its own (`average`, `maximum`, `minimum`), with the real one in a key of ours. When BigGraphite changes the
+//! config of such a metric, it drops our key, and its choice is in force.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ const FACTOR: &str = "carbon_xfilesfactor";
 const OUR_AGGREGATOR: &str = "plumbago_aggregator";
 const OUR_FACTOR: &str = "plumbago_xfilesfactor";
 
-/// Different configs remembered by [`Configs`]. A cluster has a few dozen; more would be somebody's mistake.
+/// Distinct configs cached by [`Configs`]. A cluster has a few dozen; more would be a mistake.
 const REMEMBERED: usize = 4096;
 
 /// The column for a policy.
@@ -48,11 +48,11 @@ pub fn encode(policy: &Policy) -> BTreeMap<&'static str, String> {
     config
 }
 
-/// The policy of a column. What is missing or not understood is taken from `default`: a config of a later version must
-/// not hide its metric.
+/// The policy of a column. `default` supplies what is missing or unknown: a config of a later version must not
+/// hide its metric.
 pub fn decode<'a>(config: impl IntoIterator<Item = (&'a str, &'a str)>, default: &Policy) -> Policy {
     let mut policy = default.clone();
-    // Ours win over BigGraphite's, and a map comes in any order.
+    // Our keys override BigGraphite's, and a map has no order.
     let (mut own_aggregator, mut own_factor) = (None, None);
     for (key, value) in config {
         match key {
@@ -77,7 +77,7 @@ fn factor(text: &str) -> Option<f64> {
     text.parse().ok().filter(|factor| (0.0..=1.0).contains(factor))
 }
 
-/// Decodes many columns: most are alike, and equal ones share a policy.
+/// Decodes many columns: most are the same, and equal ones share a policy.
 #[derive(Debug)]
 pub(super) struct Configs {
     default: Arc<Policy>,

@@ -1,4 +1,4 @@
-//! Directories before what is in them, and none that are empty.
+//! Creates directories before their contents, and removes empty ones.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -8,14 +8,14 @@ use super::statement::{Table, rows};
 use super::{IN_FLIGHT, Names, flight, identity};
 use crate::store::cassandra::ClusterError;
 
-/// Directories remembered to be there.
+/// How many directories to remember.
 const KNOWN: usize = 100_000;
 
-/// How often a creator looks again for directories that somebody else removes at the same time.
+/// How often a creator checks again for directories that another server removes at the same time.
 const ROUNDS: usize = 10;
 
-/// Directories that were there when last looked at. It only saves reads: a directory that another server removed since is
-/// noticed by [`Names::confirm_directories`].
+/// Directories that existed when last checked. This only saves reads: [`Names::confirm_directories`] notices a directory that
+/// another server has removed since.
 #[derive(Debug, Default)]
 pub(super) struct KnownDirectories {
     names: Mutex<HashSet<Box<str>>>,
@@ -44,7 +44,7 @@ impl KnownDirectories {
 pub(super) fn above<'a>(names: impl IntoIterator<Item = &'a str>) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for name in names.into_iter().filter(|name| !identity::is_tagged(name)) {
-        // From the bottom up: once one is there, so are those above it.
+        // From the bottom up: once one exists, so do those above it.
         for ancestor in identity::ancestors(name).rev() {
             if found.contains(ancestor) {
                 break;
@@ -56,7 +56,7 @@ pub(super) fn above<'a>(names: impl IntoIterator<Item = &'a str>) -> BTreeSet<St
 }
 
 impl Names {
-    /// Makes directories unless they are known to be there.
+    /// Creates directories unless they are known to exist.
     pub(super) async fn prepare_directories(&self, wanted: &BTreeSet<String>) -> Result<(), ClusterError> {
         let unknown = self.shared.known.missing(wanted);
         self.make_missing(unknown.clone()).await?;
@@ -64,10 +64,10 @@ impl Names {
         Ok(())
     }
 
-    /// Makes sure that directories are there now, after something was put into them.
+    /// Makes sure that directories exist now, after something was put into them.
     pub(super) async fn confirm_directories(&self, wanted: &BTreeSet<String>) -> Result<(), ClusterError> {
         let mut wanted: Vec<String> = wanted.iter().cloned().collect();
-        // Each one put back may have come after somebody removed the one above it.
+        // While one was restored, somebody may have removed the one above it.
         for _ in 0..ROUNDS {
             let made = self.make_missing(wanted.clone()).await?;
             if made.is_empty() {
@@ -78,7 +78,7 @@ impl Names {
         Ok(())
     }
 
-    /// Makes those directories that are not there, and gives them.
+    /// Creates the missing directories, and returns them.
     pub(super) async fn make_missing(&self, wanted: Vec<String>) -> Result<Vec<String>, ClusterError> {
         let there = self.present(Table::Directories, &wanted).await?;
         let missing: Vec<String> = wanted.into_iter().filter(|name| !there.contains(name)).collect();
@@ -97,7 +97,7 @@ impl Names {
         self.write(self.statements().insert(table, values.len()), values).await
     }
 
-    /// Removes those of these directories that are empty, and those above them that are empty then. Gives the ones removed.
+    /// Removes those of these directories that are empty, and those above them that are empty then. Returns those it removed.
     pub fn remove_empty_directories(
         &self,
         candidates: BTreeSet<String>,
@@ -105,8 +105,8 @@ impl Names {
         self.block_on(self.remove_empty(candidates))
     }
 
-    /// Removes those of these directories that are empty, then those above them that are empty without them. Gives the
-    /// ones removed.
+    /// Removes those of these directories that are empty, then those above them that are empty without them. Returns
+    /// those it removed.
     pub(super) async fn remove_empty(
         &self,
         candidates: BTreeSet<String>,
@@ -133,8 +133,8 @@ impl Names {
         Ok(removed)
     }
 
-    /// The deletion carries the time at which the row was written: it removes the row that was seen, and not one that
-    /// somebody writes meanwhile, however their clocks differ.
+    /// The deletion carries the write time of the row: it removes the row that was read, and not one that somebody writes
+    /// meanwhile, whatever the clock skew.
     async fn remove_if_empty(&self, directory: &str) -> Result<bool, ClusterError> {
         if !self.is_empty(directory).await? {
             return Ok(false);

@@ -1,12 +1,11 @@
 //! What other servers created and deleted.
 //!
-//! Plumbago's servers put an entry into `plumbago_created` for each metric they create or delete, in partitions of a minute. A
-//! follower reads the last minute again and again, from some seconds before its last look on, so that neither clocks that
-//! differ nor a slow write lose an entry. An entry only says where to look: the tables say what became of the name.
+//! Plumbago's servers add an entry to `plumbago_created` for each metric they create or delete, in partitions of one minute. A
+//! follower reads the last minute repeatedly, starting some seconds before its last read, so that neither clock skew nor a slow
+//! write loses an entry. An entry only says where to look; the tables say what happened to the name.
 //!
-//! BigGraphite writes no such entries. What it creates is found by `created_on`, which has an index, less often. That also finds
-//! what a server of ours created when it died before it wrote the entry. What BigGraphite deletes is not seen until all names
-//! are loaded again.
+//! BigGraphite writes no such entries. Its creations are found through the index on `created_on`, less often. That also finds
+//! what a server of ours created just before it died. Its deletions are not seen until all names are reloaded.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -21,20 +20,20 @@ use super::{IN_FLIGHT, Names, flight, stamp};
 use crate::store::cassandra::{ClusterError, Purpose};
 use plumbago_model::Policy;
 
-/// How far before the last look entries are read again: longer than a request may take and clocks may differ.
+/// How far before the last read to start again: longer than a request may take plus clock skew.
 const OVERLAP_MS: i64 = 20_000;
 
 /// The same for `created_on`.
 const CREATED_OVERLAP_MS: i64 = 60_000;
 
-/// How often `created_on` is asked.
+/// How often to query `created_on`.
 const CREATED_EVERY_MS: i64 = 30_000;
 
-/// While others create many metrics that is a question with a long answer: it takes this part of the time at most.
+/// While others create many metrics, that query returns a lot: spend at most this fraction of the time on it.
 const CREATED_SHARE: i64 = 20;
 
-/// After more creations of our own it is not asked: they would be most of the answer, and reading one takes as long as
-/// making it. All names are loaded again instead, when the rush is over.
+/// After more creations of our own than this, skip the query: it would mostly return our own metrics, and reading one takes as
+/// long as creating it. Reload all names instead, once the creations are over.
 const RUSH: u64 = 20_000;
 
 /// Entries live for a day; what is older than this may be gone.
@@ -43,7 +42,7 @@ const REACH_MS: i64 = 23 * 3_600_000;
 /// Something another server did.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
-    /// A metric is there.
+    /// A metric exists.
     Created {
         /// Its name.
         name: String,
@@ -60,15 +59,15 @@ pub enum Change {
 /// How far a follower has come. Make it before names are loaded, so that nothing falls between the two.
 #[derive(Clone, Debug)]
 pub struct Cursor {
-    /// Everything before this was read, but for what comes late.
+    /// Everything before this was read, except what arrives late.
     until_ms: i64,
-    /// Entries that are read again but were handled.
+    /// Entries that are read again but were already handled.
     handled: HashSet<CqlTimeuuid>,
     created_until_ms: i64,
     created_due_ms: i64,
-    /// What was created since is all that is asked for.
+    /// `created_on` is queried from this time on.
     created_from_ms: i64,
-    /// Our own creations when `created_on` was asked last.
+    /// Our own creations when `created_on` was last queried.
     own_created: u64,
     has_gap: bool,
 }
@@ -92,7 +91,7 @@ impl Cursor {
         }
     }
 
-    /// Is it so old that entries may be gone? Then all names must be loaded again.
+    /// Is it so old that entries may be gone? Then all names must be reloaded.
     pub fn is_outdated(&self) -> bool {
         stamp::now_ms() - self.until_ms > REACH_MS
     }
@@ -102,15 +101,15 @@ impl Cursor {
         self.until_ms
     }
 
-    /// The cursor to go on with, if creations of BigGraphite may have been missed and all names must be loaded again: like
-    /// [`Cursor::now`], make it before that.
+    /// The cursor to continue with, if we may have missed creations of BigGraphite and must reload all names. Like
+    /// [`Cursor::now`], create it before the reload.
     pub fn after_gap(&self) -> Option<Self> {
         let now = stamp::now_ms();
         let next = Self { created_from_ms: now, own_created: self.own_created, ..Self::since(now) };
         self.has_gap.then_some(next)
     }
 
-    /// Makes the next call ask for BigGraphite's creations whenever it comes.
+    /// Makes the next call look for BigGraphite's creations, whenever that is.
     pub fn hurry(&mut self) {
         self.created_due_ms = 0;
     }
@@ -124,9 +123,9 @@ struct Entry {
 }
 
 impl Names {
-    /// What others did since the last call. A metric may be told more than once, or though it is known: then its policy
-    /// may be another. `known` says which metrics the caller has; `default` is for what a config does not say. Costs two small
-    /// reads when nothing happened: call it every second or two. After an error call it again with the same cursor.
+    /// What others did since the last call. A metric may be reported more than once, or although it is known; its policy may
+    /// then have changed. `known` says which metrics the caller has; `default` supplies what a config lacks. It costs two small
+    /// reads if nothing happened, so call it every second or two. After an error, call it again with the same cursor.
     pub fn changes(
         &self,
         cursor: &mut Cursor,
@@ -152,7 +151,7 @@ impl Names {
         })
     }
 
-    /// What the feed tells.
+    /// What the feed says.
     async fn told(&self, cursor: &mut Cursor, default: &Arc<Policy>) -> Result<Vec<Change>, ClusterError> {
         let (from, now) = (cursor.until_ms - OVERLAP_MS, stamp::now_ms());
         let minutes: Vec<i64> = (from.div_euclid(MINUTE_MS)..=(now + OVERLAP_MS).div_euclid(MINUTE_MS))
@@ -195,7 +194,7 @@ impl Names {
         Ok(entries)
     }
 
-    /// What became of the names.
+    /// What happened to the names.
     async fn look_at(
         &self,
         latest: &BTreeMap<String, (bool, Vec<CqlTimeuuid>)>,
@@ -209,7 +208,7 @@ impl Names {
             match there.remove(&name) {
                 Some(policy) => changes.push(Change::Created { name, policy }),
                 None if *deleted => changes.push(Change::Deleted { name }),
-                // Not seen yet on the node that answered: it is looked at again by the next call.
+                // The node that answered does not have it yet: the next call reads it again.
                 None => continue,
             }
             handled.extend(stamps);
@@ -217,7 +216,7 @@ impl Names {
         Ok(changes)
     }
 
-    /// Metrics that were created since, by whomever, and are not known.
+    /// Metrics that anyone created since, and that are not known yet.
     async fn created_since(
         &self,
         since: i64,

@@ -25,13 +25,13 @@ const MAX_QUERIES: usize = 4096;
 /// Rows per page.
 const PAGE: i32 = 2000;
 
-/// Pieces of the ring in which a query with many answers is asked, so that nodes and their cores share the work.
+/// A query with many answers is split into this many pieces of the ring, so that nodes and cores share the work.
 const BROAD_PIECES: usize = 4;
 
 /// Kinds of queries kept prepared. Patterns come from outside, and could make any number of kinds.
 const MAX_SHAPES: usize = 512;
 
-/// How often a find looks whether anybody still waits for it.
+/// How often a find checks whether its client is still there.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// A name that matches: a metric, a directory, or both.
@@ -48,31 +48,31 @@ pub struct Hit {
 /// Bounds on one find.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LookupLimits {
-    /// Most names it may give.
+    /// Most names it may return.
     pub max_hits: usize,
-    /// Most rows it may look at: more than hits where the indexes cannot say all that the pattern says.
+    /// Most rows it may read: more than hits, because the indexes cannot express every pattern.
     pub max_rows: usize,
 }
 
-/// Why a find gave nothing.
+/// Why a find failed.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LookupError {
-    /// More names match than may be given.
+    /// More names match than may be returned.
     #[error("`{pattern}` matches more than {limit} names; narrow it, or raise query.max_find_hits")]
     TooManyHits {
-        /// What was asked for.
+        /// The query.
         pattern: String,
         /// The limit.
         limit: usize,
     },
-    /// Too many rows would have to be looked at.
+    /// It would have to read too many rows.
     #[error(
         "looking for `{pattern}` in Cassandra takes more than {limit} rows; begin it with more components that have no \
          wildcard, or set store.cassandra.index to \"memory\""
     )]
     TooManyRows {
-        /// What was asked for.
+        /// The query.
         pattern: String,
         /// The limit.
         limit: usize,
@@ -82,15 +82,15 @@ pub enum LookupError {
         "`{pattern}` would need {queries} queries, more than {MAX_QUERIES}; use fewer alternatives in braces"
     )]
     TooManyQueries {
-        /// What was asked for.
+        /// The query.
         pattern: String,
         /// How many it would need.
         queries: usize,
     },
-    /// It was given up.
+    /// It was abandoned.
     #[error("looking for `{pattern}` was given up")]
     Cancelled {
-        /// What was asked for.
+        /// The query.
         pattern: String,
         /// Why.
         cancelled: Cancelled,
@@ -106,12 +106,12 @@ pub(super) struct Shapes {
     prepared: Mutex<HashMap<String, Arc<PreparedStatement>>>,
 }
 
-/// What is found while it is found.
+/// The hits so far.
 #[derive(Debug, Default)]
 struct Findings {
     hits: BTreeMap<String, (bool, bool)>,
     rows: usize,
-    /// Which limit was passed.
+    /// Which limit was exceeded.
     full: Option<Limit>,
 }
 
@@ -128,7 +128,7 @@ struct Question {
     piece: Option<Piece>,
 }
 
-/// A find under way.
+/// A find in progress.
 struct Search {
     glob: Glob,
     limits: LookupLimits,
@@ -136,7 +136,7 @@ struct Search {
 }
 
 impl Search {
-    /// Takes a row. False when it is enough.
+    /// Handles a row. False when no more are needed.
     fn take(&self, table: Table, name: &str) -> bool {
         let mut findings = self.findings.lock();
         findings.rows += 1;
@@ -166,7 +166,7 @@ fn limited(glob: &Glob, limits: LookupLimits, hits: Vec<Hit>) -> Result<Vec<Hit>
 }
 
 impl Names {
-    /// The metrics and directories that match, sorted by path, each once: what the index in memory would give. A tagged
+    /// The metrics and directories that match, sorted by path, each once: the same as the index in memory would return. A tagged
     /// name is found when the pattern is exactly that name.
     pub fn find(&self, glob: &Glob, limits: LookupLimits, cancel: &Cancel) -> Result<Vec<Hit>, LookupError> {
         self.find_in(&[Table::Metrics, Table::Directories], glob, limits, cancel)
@@ -211,8 +211,8 @@ impl Names {
         })
     }
 
-    /// The answer, if the pattern is about one tagged name. Values of tags may hold dots and wildcards, so the text as it
-    /// is written comes first.
+    /// The answer, if the pattern is about one tagged name. Tag values may contain dots and wildcards, so the text is
+    /// first tried literally.
     async fn find_tagged(&self, glob: &Glob) -> Result<Option<Vec<Hit>>, ClusterError> {
         if !identity::is_tagged(glob.as_str()) {
             return Ok(None);

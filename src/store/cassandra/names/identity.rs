@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use plumbago_model::name::{self, MAX_COMPONENTS, NameError};
 
-/// Follows the last component, so that a query can ask for names that end there.
+/// Follows the last component, so that a query can select names that end there.
 pub const END: &str = "__END__";
 
 /// The spelling under which a name is stored: without empty components, with at most [`MAX_COMPONENTS`] others.
@@ -21,7 +21,7 @@ pub fn id(name: &str) -> Uuid {
     name::biggraphite_id(name)
 }
 
-/// Has it tags? Such a name stands in `metrics_metadata` alone: it is found by its whole text, and is in no directory.
+/// Does it have tags? Such a name is in `metrics_metadata` only: it is found by its whole text, and is in no directory.
 pub fn is_tagged(name: &str) -> bool {
     name.contains(';')
 }
@@ -31,7 +31,7 @@ pub fn components(name: &str) -> impl Iterator<Item = &str> {
     name.split('.').filter(|component| !component.is_empty())
 }
 
-/// The directory a canonical name is in, with a dot behind it: `a.b.` for `a.b.c`, and `.` at the top.
+/// The directory of a canonical name, with a trailing dot: `a.b.` for `a.b.c`, and `.` at the top.
 pub fn parent(name: &str) -> &str {
     name.rfind('.').map_or(".", |dot| &name[..=dot])
 }
@@ -41,8 +41,8 @@ pub fn ancestors(name: &str) -> impl DoubleEndedIterator<Item = &str> {
     name.match_indices('.').map(|(dot, _)| &name[..dot])
 }
 
-/// What is bound to a row of `metrics` or `directories`: name, parent, components, end marker. Columns behind the marker
-/// are not mentioned, so that they cost nothing, not even a tombstone.
+/// What is bound to a row of `metrics` or `directories`: name, parent, components, end marker. Columns after the marker
+/// are not mentioned, so they cost nothing, not even a tombstone.
 pub(super) fn row(name: &str) -> Vec<&str> {
     let mut row = vec![name, parent(name)];
     row.extend(components(name).take(MAX_COMPONENTS));

@@ -1,7 +1,7 @@
 //! All metrics, with their policies.
 //!
-//! `metrics_metadata` has all of it. Reading `metrics` too would take as long again, and finds nothing but what an interrupted
-//! creation left: that is looked for afterwards, a few pieces of the ring at a time.
+//! `metrics_metadata` has everything. Reading `metrics` as well would take as long again, and would only find what interrupted
+//! creations left behind. That is read afterwards, a few pieces of the ring at a time.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -25,34 +25,34 @@ type Row<'f> =
 pub struct Listed {
     /// Its name.
     pub name: String,
-    /// Its policy; the default for what its config does not say.
+    /// Its policy; the default for what its config lacks.
     pub policy: Arc<Policy>,
-    /// When it was last noted as written, or else created, in milliseconds since 1970.
+    /// The last recorded write, or else the creation, in milliseconds since 1970.
     pub used_ms: Option<i64>,
 }
 
-/// A walk round the ring for metrics that have a row in `metrics` alone.
+/// A walk around the ring for metrics that have a row in `metrics` only.
 #[derive(Debug, Default)]
 pub struct StrayWalk {
     ahead: Vec<Piece>,
 }
 
 impl StrayWalk {
-    /// One that has the whole ring before it. By default there is none of it left.
+    /// A walk that has the whole ring ahead. The default has nothing left.
     pub fn new() -> Self {
         Self { ahead: ring_pieces() }
     }
 
-    /// Is nothing left of it?
+    /// Is it finished?
     pub fn is_over(&self) -> bool {
         self.ahead.is_empty()
     }
 }
 
 impl Names {
-    /// Visits every metric that has metadata, in no order, each once, and gives their number. `default` is for what a config
-    /// does not say. Metrics that come or go meanwhile may or may not be seen: ask the feed afterwards for what happened since
-    /// this was called.
+    /// Visits every metric that has metadata once, in no order, and returns their number. `default` supplies what a config
+    /// lacks. Metrics that are created or deleted meanwhile may or may not be seen: read the feed afterwards, from the time of
+    /// this call on.
     pub fn load(
         &self,
         default: &Arc<Policy>,
@@ -74,7 +74,7 @@ impl Names {
         Ok(metrics)
     }
 
-    /// Those of these metrics that have no row, or nothing but what a late touch leaves of a deleted one.
+    /// Those of these metrics that have no row, or only what a late touch leaves of a deleted one.
     pub fn missing(
         &self,
         mut wanted: Vec<String>,
@@ -105,7 +105,7 @@ impl Names {
         Ok(found)
     }
 
-    /// Goes a few pieces further, and gives the metrics there that have no metadata; `known` spares asking for that.
+    /// Reads a few more pieces, and returns the metrics without metadata; those in `known` need no check.
     pub fn strays(
         &self,
         walk: &mut StrayWalk,
@@ -130,7 +130,7 @@ impl Names {
         Ok(strays)
     }
 
-    /// The names of a piece in `metrics`. Of a partition only its key is asked for, which spares the nodes reading the components.
+    /// The names of a piece in `metrics`. Selects only the partition key, so that the nodes need not read the components.
     pub(super) async fn metrics_of(&self, piece: Piece) -> Result<Vec<String>, ClusterError> {
         let mut names = Vec::new();
         self.scan(Table::Metrics, "DISTINCT name", piece, |page| {

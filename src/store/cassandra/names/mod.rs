@@ -5,7 +5,7 @@
 //! | `identity`    | what a name is in the tables: components, parent, id                           |
 //! | `config`      | a policy in the tables                                                         |
 //! | `statement`   | the statements, and running them                                               |
-//! | `stamp`       | time stamps that tell their server                                             |
+//! | `stamp`       | timestamps that identify their server                                          |
 //! | `directories` | directories before what is in them, and none that are empty                    |
 //! | `writer`      | creating, deleting and touching metrics                                        |
 //! | `ring`        | reading a whole table by parallel ranges                                       |
@@ -15,13 +15,13 @@
 //! | `walk`        | a glob step by step, where directories are few                                 |
 //! | `find`        | the metrics and directories that match a glob                                  |
 //! | `survey`      | what is wrong or outdated in the tables                                        |
-//! | `record`      | all that is noted of some metrics                                              |
-//! | `repair`      | putting it right                                                               |
+//! | `record`      | all that is recorded about some metrics                                        |
+//! | `repair`      | repairs it                                                                     |
 //!
-//! The tables are BigGraphite's, and everything here may go on while its servers and ours write to them. Two rules make
-//! that safe without locks. Rows are written so that each of them is useful only once the next is there: directories,
-//! `metrics`, `metrics_metadata`, the feed. And who creates looks at the directories again *after* the metric is written,
-//! while who removes a directory looks for metrics again *after* it is gone: whichever comes second sees the other.
+//! The tables are BigGraphite's, and everything here may happen while its servers and ours write to them. Two rules make that
+//! safe without locks. Rows are written in an order in which each is useful only once the next exists: directories, `metrics`,
+//! `metrics_metadata`, the feed. And a creator checks the directories again *after* it has written the metric, while a remover
+//! checks for metrics again *after* it has removed the directory: whichever comes second sees the other.
 
 mod config;
 mod directories;

@@ -1,10 +1,10 @@
-//! A glob as queries that give all names that match, and as few others as the indexes allow.
+//! A glob as queries that return all matching names, and as few others as the indexes allow.
 //!
 //! As in BigGraphite: a name without wildcards is looked up by its key; wildcards in the last component alone become
-//! `parent = …`; otherwise every component that is a text becomes `component_i = …`, one that begins with a text becomes
-//! `component_i LIKE 'text%'` (SASI only), and the end marker stands behind the last one. Braces are expanded while that makes
+//! `parent = …`; otherwise every component that is a text becomes `component_i = …`, one that starts with a text becomes
+//! `component_i LIKE 'text%'` (SASI only), and the end marker follows the last one. Braces are expanded while that makes
 //! no more than [`MAX_EXPANDED`] queries. A globstar becomes a query for each depth, if what follows it can be looked up; at the
-//! end of a pattern it becomes one query without the marker. Whatever a query cannot say is left to the glob itself.
+//! end of a pattern it becomes one query without the marker. Whatever a query cannot express is left to the glob itself.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -17,7 +17,7 @@ use plumbago_model::name::MAX_COMPONENTS;
 /// Most queries that the braces of one branch are expanded to: BigGraphite's number.
 const MAX_EXPANDED: usize = 42;
 
-/// Most names that braces are expanded to when no query but a look at each is needed.
+/// Most names that braces are expanded to when each name is simply looked up by key.
 const MAX_NAMES: usize = 1000;
 
 /// One query.
@@ -50,13 +50,13 @@ enum Operator {
 }
 
 impl Query {
-    /// Is it about all that is below some directories, at any depth? Such are many.
+    /// Does it cover everything below some directories, at any depth? Such queries return many rows.
     pub(super) fn is_broad(&self) -> bool {
         let is_end = |clause: &Clause| clause.column == Column::Parent || clause.value == END;
         matches!(self, Query::Where(clauses) if !clauses.iter().any(is_end))
     }
 
-    /// The condition as text, to be prepared, and what is bound to it. With `in_piece` two tokens are bound in front.
+    /// The condition as text, to be prepared, and what is bound to it. With `in_piece`, two tokens are bound first.
     pub(super) fn condition(&self, indexes: Indexes, in_piece: bool) -> (String, Vec<String>) {
         let clauses = match self {
             Query::Name(name) => return (" WHERE name = ?".to_owned(), vec![name.clone()]),
@@ -92,12 +92,12 @@ impl Query {
 pub(super) fn plan(glob: &Glob, indexes: Indexes) -> Vec<Query> {
     let queries: BTreeSet<Query> =
         glob.branches().iter().flat_map(|branch| plan_branch(branch, indexes)).collect();
-    // Everything is in the answer to a query without conditions.
+    // A query without conditions returns everything.
     let everything = Query::Where(Vec::new());
     if queries.contains(&everything) { vec![everything] } else { queries.into_iter().collect() }
 }
 
-/// What a query can say about one place of a name.
+/// What a query can express about one place of a name.
 type Place<'g> = Vec<Start<'g>>;
 
 fn plan_branch(branch: &Branch, indexes: Indexes) -> Vec<Query> {
@@ -120,7 +120,7 @@ fn plan_branch(branch: &Branch, indexes: Indexes) -> Vec<Query> {
     let most = MAX_COMPONENTS.saturating_sub(head.len() + tail.len());
     let at_depth = |between: usize| {
         let places = [head.clone(), vec![vec![ANY]; between], tail.clone()].concat();
-        // There are many depths already: alternatives are left to the glob.
+        // There are already many depths: alternatives are left to the glob.
         expand(&places, 1).into_iter().map(|starts| ending(&starts)).collect::<Vec<_>>()
     };
     (0..=most).flat_map(at_depth).collect()
@@ -136,10 +136,10 @@ fn place(component: &Component, indexes: Indexes) -> Option<Place<'_>> {
     }
 }
 
-/// What the indexes can look up of it.
+/// The part that the indexes can look up.
 fn sayable<'g>(starts: Vec<Start<'g>>, indexes: Indexes) -> Place<'g> {
     let say = |start: Start<'g>| match start {
-        // A `%` in front would ask for texts that contain the rest.
+        // A leading `%` would match texts that contain the rest.
         Start::Prefix(text) if indexes == Indexes::Sai || text.starts_with('%') => ANY,
         other => other,
     };
@@ -148,7 +148,7 @@ fn sayable<'g>(starts: Vec<Start<'g>>, indexes: Indexes) -> Place<'g> {
     if starts.contains(&ANY) { vec![ANY] } else { starts }
 }
 
-/// One list of starts for each combination of alternatives. Places with too many of them are left open.
+/// One list of starts for each combination of alternatives. Places with too many are left open.
 fn expand<'g>(places: &[Place<'g>], most: usize) -> Vec<Vec<Start<'g>>> {
     let literal = |place: &Place<'_>| place.iter().all(|start| matches!(start, Start::Whole(_)));
     let most = if most > 1 && places.iter().all(literal) { MAX_NAMES } else { most };

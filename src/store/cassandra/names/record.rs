@@ -1,4 +1,4 @@
-//! All that is noted of some metrics.
+//! All that is recorded about some metrics.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,8 +12,7 @@ use super::{IN_FLIGHT, Names, flight, stamp};
 use crate::store::cassandra::ClusterError;
 use plumbago_model::Policy;
 
-/// A metric that is written to is noted as such every three days, by Plumbago as by BigGraphite; one day more for a server
-/// that is late.
+/// Plumbago and BigGraphite record writes to a metric every three days; allow one more day for a server that is late.
 const MARGIN_MS: i64 = 4 * 86_400_000;
 
 /// Name, config, and when it was created, written and read.
@@ -28,31 +27,31 @@ type Row<'f> = (
 /// A metric as `metrics_metadata` has it. Times are milliseconds since 1970.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
-    /// Its policy; the default for what its config does not say.
+    /// Its policy; the default for what its config lacks.
     pub policy: Arc<Policy>,
     /// When it was created.
     pub created_ms: Option<i64>,
-    /// When it was last noted as written.
+    /// The last recorded write.
     pub updated_ms: Option<i64>,
-    /// When it was last noted as read.
+    /// The last recorded read.
     pub read_ms: Option<i64>,
 }
 
 impl Record {
-    /// Was it not written to for so long that all its data is gone?
+    /// Is the last write so old that all its data has expired?
     pub fn is_expired(&self) -> bool {
         is_expired(self.updated_ms.or(self.created_ms), &self.policy, stamp::now_ms())
     }
 }
 
-/// Is a metric that was last noted as used at `used_ms` without data by now? One of which nothing is known is not.
+/// Has all data expired of a metric that was last used at `used_ms`? Not if nothing is known about it.
 pub(super) fn is_expired(used_ms: Option<i64>, policy: &Policy, now_ms: i64) -> bool {
     let kept_ms = i64::try_from(policy.retention.span_secs().saturating_mul(1000)).unwrap_or(i64::MAX);
     used_ms.is_some_and(|used| used.saturating_add(kept_ms).saturating_add(MARGIN_MS) < now_ms)
 }
 
 impl Names {
-    /// What is noted of those of these metrics that are there, by name.
+    /// What is recorded about those of these metrics that exist, by name.
     pub fn records(
         &self,
         wanted: &[String],
@@ -100,7 +99,7 @@ mod tests {
         let policy: Policy = "3600*1s:24*3600s|sum|0".parse().unwrap();
         let day = 86_400_000;
         let now = 100 * day;
-        // Kept for a day, and noted as written up to three days late.
+        // Kept for a day, and writes are recorded up to three days late.
         for (used, expired) in [(Some(now - 6 * day), true), (Some(now - 4 * day), false), (None, false)] {
             assert_eq!(is_expired(used, &policy, now), expired, "{used:?}");
         }

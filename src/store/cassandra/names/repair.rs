@@ -1,4 +1,4 @@
-//! Putting right what a survey finds, while servers go on writing.
+//! Repairs what a survey finds, while servers keep writing.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -23,22 +23,22 @@ const CHUNK: usize = 1000;
 pub struct Repaired {
     /// Directories that were missing above metrics, sorted.
     pub directories: Vec<String>,
-    /// Names that had not all of their rows, sorted.
+    /// Names that lacked some of their rows, sorted.
     pub orphans: Vec<(String, Orphan)>,
 }
 
 /// What a cleaning did, or would do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cleaned {
-    /// Metrics that nobody wrote to any more, sorted.
+    /// Metrics that nobody writes to any more, sorted.
     pub metrics: Vec<String>,
-    /// Directories without a metric below them, sorted. A trial counts those that are empty now.
+    /// Directories without a metric below them, sorted. A dry run counts those that are empty now.
     pub directories: Vec<String>,
 }
 
 impl Names {
-    /// Completes what creating or deleting left half done: makes directories that are missing, gives rows to names that
-    /// lack them, removes what is left of deleted metrics. `policy` is asked for those whose own is lost. A trial changes nothing.
+    /// Completes half-finished creations and deletions: creates missing directories, adds missing rows, and removes what is
+    /// left of deleted metrics. `policy` supplies the policy where it is lost. A dry run changes nothing.
     pub fn repair(
         &self,
         trial: bool,
@@ -66,9 +66,9 @@ impl Names {
         })
     }
 
-    /// Gives a name the rows it lacks, or takes away what is left of it.
+    /// Adds the rows that a name lacks, or removes what is left of it.
     async fn complete(&self, name: &str, policy: &Policy) -> Result<(), ClusterError> {
-        // As it is now: it was found some time ago.
+        // Read it again: it was found some time ago.
         match self.orphan(name).await? {
             None => Ok(()),
             Some(Orphan::NoMetadata) => {
@@ -86,7 +86,7 @@ impl Names {
         }
     }
 
-    /// Removes a row that has nothing but stamps, as it was written then: a metric that is created now stays.
+    /// Removes a row that has only timestamps, with the time of that write: a metric that is being created stays.
     async fn lay(&self, name: &str) -> Result<(), ClusterError> {
         let page = self.read(&self.statements().select_ghost, (name,)).await?;
         let Some(row) = rows::<(Option<i64>, Option<i64>, Option<i64>)>(&page)?.next() else { return Ok(()) };
@@ -96,7 +96,7 @@ impl Names {
     }
 
     /// Deletes metrics that were last written before a moment, in milliseconds since 1970, then directories without
-    /// metrics. A metric that is noted as written meanwhile stays. A trial changes nothing.
+    /// metrics. A metric with a newer recorded write stays. A dry run changes nothing.
     pub fn clean(
         &self,
         before_ms: i64,
@@ -134,7 +134,7 @@ impl Names {
         Ok(deleted)
     }
 
-    /// Only if it was not noted as written since it was looked at: whoever notes that does it on a condition as well.
+    /// Deletes only if no write was recorded since it was read; recording a write is conditional as well.
     async fn delete_if_expired(&self, name: &str, before_ms: i64) -> Result<bool, ClusterError> {
         let page = self.read(&self.statements().select_updated, (name,)).await?;
         let row = rows::<(Option<CqlTimeuuid>, Option<CqlTimeuuid>)>(&page)?.next().transpose()?;
@@ -147,7 +147,7 @@ impl Names {
         let statement = cluster.prepare(Purpose::Naming, text).await?;
         let done = cluster.session().await?.execute_unpaged(&statement, (name, updated)).await;
         let done = done.map_err(|error| ClusterError::of(format!("run `{text}`"), &error))?;
-        // A request that was sent twice finds that its first self was there.
+        // A repeated request finds that the first attempt already succeeded.
         if !Applied::of(done)?.applied && self.exists(Table::Metadata, name).await? {
             return Ok(false);
         }

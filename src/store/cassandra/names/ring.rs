@@ -1,4 +1,4 @@
-//! Reading a whole table by ranges of tokens, several at a time.
+//! Reads a whole table by token ranges, several at a time.
 
 use std::sync::Arc;
 
@@ -11,8 +11,8 @@ use super::statement::Table;
 use super::{Names, flight};
 use crate::store::cassandra::{ClusterError, Purpose};
 
-/// Pieces of the ring. Many, so that progress is seen and nodes share the work; few enough that an empty table is read in
-/// no time.
+/// Pieces of the ring. Enough to show progress and to share the work among nodes, but few enough that an empty table is
+/// read quickly.
 const PIECES: usize = 128;
 
 /// Pieces read at the same time.
@@ -21,7 +21,7 @@ pub(super) const AT_ONCE: usize = 8;
 /// Rows per page.
 const PAGE: i32 = 5000;
 
-/// How far a reading of the whole ring is.
+/// Progress of a read of the whole ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// Pieces read.
@@ -41,7 +41,7 @@ pub(super) fn ring_pieces() -> Vec<Piece> {
     pieces(PIECES)
 }
 
-/// The ring in so many equal pieces. No name has the smallest token.
+/// The ring in this many equal pieces. No name has the smallest token.
 pub(super) fn pieces(count: usize) -> Vec<Piece> {
     let bound = |nth: usize| {
         let tokens = (1_i128 << 64) * nth as i128 / count as i128;
@@ -51,7 +51,7 @@ pub(super) fn pieces(count: usize) -> Vec<Piece> {
 }
 
 impl Names {
-    /// Reads all pieces of the ring with `read` and hands what they give to `visit`, on this thread.
+    /// Reads all pieces of the ring with `read` and passes the results to `visit`, on this thread.
     pub(super) async fn ring<R, F, W>(
         &self,
         read: F,
@@ -67,7 +67,7 @@ impl Names {
         let mut state = Progress { done: 0, total: pieces.len(), rows: 0 };
         progress(state);
         let work = Arc::new(Mutex::new(pieces.into_iter()));
-        // Room for one: a slow visitor slows the reading down.
+        // Room for one: a slow visitor slows down the reading.
         let (sender, mut receiver) = mpsc::channel(1);
         let mut workers = JoinSet::new();
         for _ in 0..AT_ONCE {

@@ -1,4 +1,4 @@
-//! Time stamps of the feed: unique, ascending, and telling which server made them.
+//! Timestamps of the feed: unique, ascending, and tied to the server that made them.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -19,7 +19,7 @@ pub(super) fn now_ms() -> i64 {
 /// Makes time UUIDs of one server.
 #[derive(Debug)]
 pub(super) struct Stamps {
-    /// Drawn at the start: the lower half of all its stamps.
+    /// Random, chosen at the start: the lower half of all its stamps.
     server: u64,
     last: AtomicU64,
 }
@@ -27,7 +27,7 @@ pub(super) struct Stamps {
 impl Stamps {
     pub(super) fn new() -> Self {
         let (_, random) = Uuid::new_v4().as_u64_pair();
-        // Variant 1, and the bit that says that the node is no hardware address.
+        // Variant 1, and the bit that says that the node is not a hardware address.
         let server = (random & 0x3FFF_FFFF_FFFF_FFFF) | 0x8000_0100_0000_0000;
         Self { server, last: AtomicU64::new(0) }
     }

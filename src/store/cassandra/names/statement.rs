@@ -18,7 +18,7 @@ use crate::store::cassandra::schema::{COMPONENTS, Indexes};
 use crate::store::cassandra::{ClusterError, Fault, Purpose};
 use plumbago_model::Policy;
 
-/// Rows asked for by one request, when they are asked for by their names.
+/// Rows per request, when they are selected by name.
 pub(super) const KEYS_AT_ONCE: usize = 20;
 
 /// Name, id and config of a metric.
@@ -42,7 +42,7 @@ impl Table {
     }
 }
 
-/// The texts of statements, made once. They are prepared when they are first run.
+/// The texts of statements, built once. Each is prepared when it is first run.
 #[derive(Debug)]
 pub(super) struct Statements {
     keyspace: String,
@@ -106,7 +106,7 @@ impl Statements {
         }
     }
 
-    /// Inserts a row of `metrics` or `directories` with so many bound values.
+    /// Inserts a row of `metrics` or `directories` with this many bound values.
     pub(super) fn insert(&self, table: Table, values: usize) -> &str {
         let list = if table == Table::Metrics { &self.insert_metric } else { &self.insert_directory };
         // Name, parent, one component, end marker are the fewest.
@@ -155,7 +155,7 @@ fn inserts(keyspace: &str, table: Table) -> Vec<String> {
 }
 
 impl Names {
-    /// Runs a statement about names that gives no rows, or none of interest.
+    /// Runs a statement about names whose rows, if any, are not needed.
     pub(super) async fn write(&self, text: &str, values: impl SerializeRow) -> Result<(), ClusterError> {
         let statement = self.shared.cluster.prepare(Purpose::Naming, text).await?;
         let session = self.shared.cluster.session().await?;
@@ -166,7 +166,7 @@ impl Names {
         Ok(())
     }
 
-    /// Runs a statement that gives a few rows.
+    /// Runs a statement that returns a few rows.
     pub(super) async fn read(
         &self,
         text: &str,
@@ -210,7 +210,7 @@ impl Names {
         Ok(found.await?.into_iter().flatten().collect())
     }
 
-    /// The policies of those of these metrics that are there; what a config does not say is taken from `default`. A row
+    /// The policies of those of these metrics that exist; `default` supplies what a config lacks. A row
     /// without id or config is what a late touch leaves of a deleted metric, and does not count.
     pub(super) async fn policies(
         &self,
@@ -235,7 +235,7 @@ impl Names {
         Ok(found.await?.into_iter().flatten().collect())
     }
 
-    /// Visits every row of a statement, a page at a time. `visit` says whether to go on.
+    /// Visits every row of a statement, a page at a time. `visit` says whether to continue.
     pub(super) async fn pages(
         &self,
         statement: &PreparedStatement,
@@ -262,7 +262,7 @@ impl Names {
     }
 }
 
-/// The rows of a page. One that cannot be read is an error: the columns were asked for by name.
+/// The rows of a page. A row that cannot be read is an error: we selected the columns by name.
 pub(super) fn rows<'frame, R: DeserializeRow<'frame, 'frame>>(
     page: &'frame QueryRowsResult,
 ) -> Result<impl Iterator<Item = Result<R, ClusterError>>, ClusterError> {

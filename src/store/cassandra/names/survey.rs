@@ -1,7 +1,7 @@
 //! What is wrong or outdated in the tables. Nothing is changed here.
 //!
-//! Each survey reads whole tables by parallel ranges, while servers go on writing. What looks wrong is looked at again before
-//! it is told, so that a metric that is just being created is not.
+//! Each survey reads whole tables by parallel ranges, while servers keep writing. Suspects are re-read before being reported,
+//! so metrics mid-creation aren't flagged.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -15,14 +15,14 @@ use super::statement::{Table, rows};
 use super::{IN_FLIGHT, Names, flight, identity, stamp};
 use crate::store::cassandra::ClusterError;
 
-/// What is wrong with a name that has not all of its rows.
+/// What is wrong with a name that lacks some of its rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Orphan {
     /// It has no row in `metrics_metadata`: BigGraphite does not know it, and its policy is a guess.
     NoMetadata,
     /// It has no row in `metrics`: it cannot be found by a glob.
     NoMetric,
-    /// It has no config and no row in `metrics`: a metric was deleted, and somebody noted a use of it later.
+    /// It has no config and no row in `metrics`: the metric was deleted, and a use of it was recorded later.
     Ghost,
 }
 
@@ -45,7 +45,7 @@ struct Fingerprints {
 }
 
 impl Fingerprints {
-    /// False when it was there.
+    /// False if it was already present.
     fn insert(&mut self, text: &str) -> bool {
         self.hashes.insert(self.state.hash_one(text))
     }
@@ -56,8 +56,8 @@ impl Fingerprints {
 }
 
 impl Names {
-    /// Visits metrics that were last written before a moment, in milliseconds since 1970. One that was never noted as
-    /// written counts from its creation.
+    /// Visits metrics that were last written before a moment, in milliseconds since 1970. One without a
+    /// recorded write counts from its creation.
     pub fn expired(
         &self,
         before_ms: i64,
@@ -157,7 +157,7 @@ impl Names {
     ) -> Result<Vec<String>, ClusterError> {
         let mut used = Fingerprints::default();
         self.visit_names(Table::Metrics, progress, |name| {
-            // From the bottom up: those above one that is used are used.
+            // From the bottom up: the parents of a used directory are used.
             for ancestor in identity::ancestors(&name).rev() {
                 if !used.insert(ancestor) {
                     break;
@@ -180,7 +180,7 @@ impl Names {
         .await
     }
 
-    /// Visits names that have not all of their rows.
+    /// Visits names that lack some of their rows.
     pub fn orphans(
         &self,
         progress: &mut dyn FnMut(Progress),

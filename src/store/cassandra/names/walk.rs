@@ -1,8 +1,8 @@
-//! A glob looked up step by step: what is in the directories that match so far, and in the end whole names, by their keys.
+//! Looks up a glob step by step: lists the directories that match so far, and finally reads whole names by key.
 //!
-//! SASI has an index for each component. A query over several of them goes through all names that have any of the texts,
-//! which takes longer the more names there are; what is in one directory is one text of one index. So where few directories
-//! have to be looked into, that is faster. Where many have, it is given up for the queries of [`plan`](super::plan).
+//! SASI has an index for each component. A query over several of them reads all names that have any of the texts, so it gets
+//! slower with the number of names. Listing one directory is one text in one index, so a walk is faster if it lists few
+//! directories. If it would list too many, the walk gives up, and the queries of [`plan`](super::plan) answer instead.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,20 +13,20 @@ use super::{Names, flight};
 use crate::store::cassandra::ClusterError;
 use plumbago_model::glob::{Component, Glob, Matcher, Start};
 
-/// Directories looked into at one step.
+/// Most directories to list in one step.
 const MAX_DIRECTORIES: usize = 32;
 
-/// Rows read of one directory.
+/// Most rows to read from one directory.
 const MAX_ROWS: usize = 10_000;
 
-/// Names looked up by their keys.
+/// Most names to look up by key.
 const MAX_NAMES: usize = 1000;
 
 /// Found names, and whether there is a metric and a directory.
 type Found = BTreeMap<String, (bool, bool)>;
 
-/// The components of a glob that can be walked: no globstar, one branch, and a wildcard with something behind it. For all
-/// others there are better ways.
+/// The components of a glob that can be walked: no globstar, one branch, and a wildcard that is followed by something. All
+/// other globs have better ways.
 fn components(glob: &Glob) -> Option<Vec<&Matcher>> {
     let [branch] = glob.branches() else { return None };
     let matchers: Option<Vec<&Matcher>> = branch
@@ -40,7 +40,7 @@ fn components(glob: &Glob) -> Option<Vec<&Matcher>> {
     let matchers = matchers?;
     let (_, before) = matchers.split_last()?;
     let is_wild = |matcher: &&Matcher| matcher.starts().iter().any(|start| matches!(start, Start::Prefix(_)));
-    // What braces alone stand for is known without looking.
+    // Braces without wildcards can be expanded without reading anything.
     let is_worth_it = before.iter().any(|matcher| text(matcher).is_none()) && matchers.iter().any(is_wild);
     is_worth_it.then_some(matchers)
 }
@@ -57,7 +57,7 @@ fn joined(directory: &str, component: &str) -> String {
 }
 
 impl Names {
-    /// The names that match; `None` where this is not the way.
+    /// The names that match; `None` if a walk is not suitable.
     pub(super) async fn walk(&self, tables: &[Table], glob: &Glob) -> Result<Option<Vec<Hit>>, ClusterError> {
         let Some(matchers) = components(glob) else { return Ok(None) };
         let Some((last, before)) = matchers.split_last() else { return Ok(None) };
@@ -91,7 +91,7 @@ impl Names {
         Ok(Some(found.into_iter().map(hit).collect()))
     }
 
-    /// The names of a table in some directories that match to their end; `None` if that is too much.
+    /// The names of a table in some directories that match completely; `None` if there are too many.
     async fn last_step(
         &self,
         table: Table,
@@ -103,7 +103,7 @@ impl Names {
         Ok(Some(self.present(table, &names).await?.into_iter().collect()))
     }
 
-    /// The names in some directories whose last component matches; `None` if that is too much.
+    /// The names in some directories whose last component matches; `None` if there are too many.
     async fn inside(
         &self,
         table: Table,

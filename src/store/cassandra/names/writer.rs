@@ -15,7 +15,7 @@ use super::{IN_FLIGHT, Names, Record, config, flight, identity, stamp};
 use crate::store::cassandra::{ClusterError, Fault, Purpose};
 use plumbago_model::Policy;
 
-/// Metrics that go through the tables together. Directories are looked up once for all of them.
+/// Metrics that are created together. Directories are looked up once for all of them.
 const CHUNK: usize = 1000;
 
 /// Entries of the feed in one batch: all of them are in one partition.
@@ -31,12 +31,12 @@ pub(super) const MINUTE_MS: i64 = 60_000;
 pub(super) const CREATED: &str = "created";
 pub(super) const DELETED: &str = "deleted";
 
-/// A metric to be created.
+/// A metric to create.
 #[derive(Clone, Debug)]
 pub struct NewMetric {
     /// Its name; empty components are dropped.
     pub name: String,
-    /// Its policy, unless the cluster has the metric already.
+    /// Its policy, unless the cluster already has the metric.
     pub policy: Arc<Policy>,
 }
 
@@ -55,16 +55,16 @@ impl Default for Creation {
     }
 }
 
-/// What became of a metric to be created.
+/// The outcome for a metric.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
-    /// It was not there.
+    /// It is new.
     Created,
-    /// It was there, with this policy, which is in force.
+    /// It already existed, with this policy, which stays in force.
     Existed(Arc<Policy>),
 }
 
-/// Spaces creations out.
+/// Spaces out creations.
 #[derive(Debug, Default)]
 pub(super) struct Pace {
     next: Mutex<Option<Instant>>,
@@ -81,8 +81,9 @@ impl Pace {
 }
 
 impl Names {
-    /// Creates metrics: the directories above them, their rows, an entry in the feed. Those that are there already stay
-    /// as they are, and their policies are given back; one that had expired is noted as used. Safe to repeat after an error, and for several servers at once.
+    /// Creates metrics: the directories above them, their rows, an entry in the feed. Existing ones stay
+    /// unchanged, and their policies are returned; a use is recorded for those that had expired. Safe to repeat after an error,
+    /// and for several servers at once.
     pub fn create(&self, metrics: &[NewMetric], creation: Creation) -> Result<Vec<Outcome>, ClusterError> {
         let mut spelled = Vec::with_capacity(metrics.len());
         for metric in metrics {
@@ -147,7 +148,7 @@ impl Names {
         self.write(&self.statements().insert_metadata, values).await
     }
 
-    /// Puts entries into the feed that other servers follow.
+    /// Adds entries to the feed that other servers follow.
     pub(super) async fn tell<'a>(
         &self,
         names: impl Iterator<Item = &'a str>,
@@ -187,7 +188,7 @@ impl Names {
         done.map(drop).map_err(|error| ClusterError::of("tell other servers of metrics", &error))
     }
 
-    /// Deletes metrics: their rows, and the directories that are empty without them. Gives the directories removed. Safe
+    /// Deletes metrics: their rows, and the directories that are empty without them. Returns the removed directories. Safe
     /// to repeat after an error. Points are not touched.
     pub fn delete(&self, metrics: &[String], in_flight: usize) -> Result<Vec<String>, ClusterError> {
         self.block_on(self.delete_async(metrics, in_flight))
@@ -217,20 +218,20 @@ impl Names {
         Ok(removed)
     }
 
-    /// The metadata first: a row of `metrics` that is left alone can be seen and deleted again, while metadata alone
-    /// would look like a metric half created.
+    /// The metadata first: a leftover row of `metrics` can be found and deleted again, while metadata alone would look like a
+    /// half-created metric.
     async fn delete_rows(&self, name: &str) -> Result<(), ClusterError> {
         self.write(&self.statements().delete(Table::Metadata), (name,)).await?;
         self.write(&self.statements().delete(Table::Metrics), (name,)).await
     }
 
-    /// Notes that metrics were written to just now. Which ones are worth it is for the caller to decide; a metric that
-    /// was deleted stays so.
+    /// Records that metrics were written to just now. The caller decides which ones are worth it; a deleted metric stays
+    /// deleted.
     pub fn touch_updated(&self, metrics: &[String], in_flight: usize) -> Result<(), ClusterError> {
         self.block_on(self.touch(&self.statements().touch_updated, metrics, in_flight))
     }
 
-    /// Notes that metrics were read just now, like [`Names::touch_updated`].
+    /// Records that metrics were read just now, like [`Names::touch_updated`].
     pub fn touch_read(&self, metrics: &[String], in_flight: usize) -> Result<(), ClusterError> {
         self.block_on(self.touch(&self.statements().touch_read, metrics, in_flight))
     }
@@ -245,7 +246,7 @@ impl Names {
     }
 }
 
-/// The partition of the feed in which an entry stands.
+/// The feed partition of an entry.
 pub(super) fn minute(at: CqlTimeuuid) -> i64 {
     let millis = stamp::millis(at);
     millis - millis.rem_euclid(MINUTE_MS)

@@ -1,18 +1,18 @@
-//! Reading a whole block in order, as merging does.
+//! Reads a whole block in order, for merging.
 
 use super::{Block, BlockError};
 
-/// Stands on one chunk of a block at a time, in ascending order of metric.
+/// Points at one chunk of a block at a time, in ascending order of metric.
 ///
-/// It begins before the first chunk: call [`Cursor::advance`] first.
+/// It starts before the first chunk: call [`Cursor::advance`] first.
 pub struct Cursor<'a> {
     block: &'a Block,
-    /// The page to be read next.
+    /// The next page to read.
     next_page: usize,
     page: Vec<u8>,
     /// Metric of each chunk in the page, and where in `page` its bytes are.
     chunks: Vec<(u32, std::ops::Range<usize>)>,
-    /// Which of them it stands on.
+    /// The current one.
     at: usize,
 }
 
@@ -21,15 +21,15 @@ impl<'a> Cursor<'a> {
         Self { block, next_page: 0, page: Vec::new(), chunks: Vec::new(), at: 0 }
     }
 
-    /// The metric and chunk it stands on: `None` before the first and after the last.
+    /// The current metric and chunk: `None` before the first and after the last.
     pub fn current(&self) -> Option<(u32, &[u8])> {
         let (metric, range) = self.chunks.get(self.at)?;
         Some((*metric, &self.page[range.clone()]))
     }
 
-    /// Goes to the next chunk and tells whether there is one.
+    /// Moves to the next chunk; false if there is none.
     ///
-    /// An error means that a page cannot be read; called again, it goes on with the first chunk after that page.
+    /// An error means that a page cannot be read. Called again, it continues with the first chunk after that page.
     pub fn advance(&mut self) -> Result<bool, BlockError> {
         if self.at + 1 < self.chunks.len() {
             self.at += 1;
@@ -54,7 +54,7 @@ impl<'a> Cursor<'a> {
             let (metric, chunk) = entry.map_err(|detail| self.block.damaged_page(number, detail))?;
             self.chunks.push((metric, 0..chunk.len()));
         }
-        // The chunks are the end of the page, one behind the other.
+        // The chunks are at the end of the page, one after the other.
         let mut end = self.page.len();
         for (_, range) in self.chunks.iter_mut().rev() {
             *range = end - range.len()..end;

@@ -19,7 +19,7 @@ pub enum BlockError {
         /// What the system said.
         source: io::Error,
     },
-    /// The file does not begin as block files do.
+    /// The file does not start like a block file.
     #[error("{path} is not a block file", path = path.display())]
     NotABlock {
         /// Which file.
@@ -33,7 +33,7 @@ pub enum BlockError {
         /// The version it has.
         found: u32,
     },
-    /// The header, the index or the trailer is damaged: nothing of the file can be trusted.
+    /// The header, the index or the trailer is damaged: nothing in the file can be trusted.
     #[error("{path} is damaged: {detail}", path = path.display())]
     Damaged {
         /// Which file.

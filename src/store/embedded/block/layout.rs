@@ -52,7 +52,7 @@ pub(super) fn write_header(meta: &BlockMeta, out: &mut Vec<u8>) {
     seal(start, out);
 }
 
-/// The version is looked at before the checksum: another version may have its checksum elsewhere.
+/// The version is checked before the checksum: another version may have its checksum elsewhere.
 pub(super) fn read_header(bytes: &[u8]) -> Result<BlockMeta, BadHeader> {
     let mut reader = Reader::new(bytes);
     if reader.take(HEADER_MAGIC.len()) != Some(HEADER_MAGIC) {
@@ -90,7 +90,7 @@ fn read_meta(reader: &mut Reader<'_>) -> Option<BlockMeta> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
     pub(super) first_metric: u32,
-    /// Frame and body.
+    /// Header and body.
     pub(super) len: u32,
     pub(super) offset: u64,
 }
@@ -112,7 +112,7 @@ pub(super) fn write_index(entries: &[Entry], out: &mut Vec<u8>) {
     seal(start, out);
 }
 
-/// The index, if its checksum holds and its pages follow each other from the header up to `end`, metrics ascending.
+/// The index, if its checksum is right and its pages follow each other from the header up to `end`, with ascending metrics.
 pub(super) fn read_index(bytes: &[u8], end: u64) -> Result<Vec<Entry>, &'static str> {
     if !is_sealed(bytes) {
         return Err("the checksum of the index does not match");
@@ -191,7 +191,7 @@ fn seal(start: usize, out: &mut Vec<u8>) {
     out.extend_from_slice(&checksum.to_le_bytes());
 }
 
-/// Do the last four bytes hold the checksum of the others?
+/// Are the last four bytes the checksum of the others?
 fn is_sealed(bytes: &[u8]) -> bool {
     bytes.split_last_chunk().is_some_and(|(body, &sum)| crc32c::crc32c(body) == u32::from_le_bytes(sum))
 }

@@ -1,8 +1,8 @@
 //! Block files: the chunks of many metrics for one stage and one time partition, written once.
 //!
-//! A file is a header, pages of chunks in ascending order of metric, an index of the pages, and a trailer; every byte is
-//! under one CRC-32C or another. It is written to a temporary name, synced and renamed, so a file under its final name is
-//! whole; later cuts go to new files that overlay it. `docs/format/block.md` has the layout.
+//! A file is a header, pages of chunks in ascending order of metric, an index of the pages, and a trailer; a CRC-32C
+//! covers every byte. It is written under a temporary name, synced and renamed, so a file under its final name is complete.
+//! Later cuts go to new files, which override it. `docs/format/block.md` has the layout.
 //!
 //! [`BlockWriter`] writes, [`Block`] reads by metric, [`Cursor`] reads it all in order. A damaged page loses the metrics in
 //! it and no others.
@@ -26,7 +26,7 @@ pub use writer::{BlockWriter, sync_dir};
 
 use std::path::PathBuf;
 
-/// What is known of a whole block file without reading its pages.
+/// What is known about a block file without reading its pages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockInfo {
     /// Where it is.

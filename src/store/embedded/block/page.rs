@@ -8,7 +8,7 @@ const MAX_CHUNKS: usize = 64;
 /// A page is full at this many bytes of chunks: what one read for one metric costs.
 const FULL_BYTES: usize = 16 << 10;
 
-/// Gathers chunks for a page.
+/// Collects chunks for a page.
 #[derive(Default)]
 pub(super) struct PageBuilder {
     /// Metric and length of each chunk.
@@ -29,7 +29,7 @@ impl PageBuilder {
         self.chunks.extend_from_slice(chunk);
     }
 
-    /// Appends the page with its frame and empties the builder. Gives the first metric, or `None` if there was nothing.
+    /// Appends the page with its header and empties the builder. Returns the first metric, or `None` if there was nothing.
     pub(super) fn flush(&mut self, out: &mut Vec<u8>) -> Option<u32> {
         let &(first_metric, _) = self.directory.first()?;
         let start = out.len();
@@ -51,7 +51,7 @@ impl PageBuilder {
     }
 }
 
-/// The body of a framed page, if length and checksum hold.
+/// The body of a page, if length and checksum are right.
 pub(super) fn unframe(bytes: &[u8]) -> Result<&[u8], &'static str> {
     let mut reader = Reader::new(bytes);
     let (Some(len), Some(checksum)) = (reader.u32(), reader.u32()) else {
@@ -68,8 +68,8 @@ pub(super) fn unframe(bytes: &[u8]) -> Result<&[u8], &'static str> {
 
 /// The chunks of one page: metric and bytes of each, in ascending order of metric.
 ///
-/// Reads the body of a page, whose checksum has been looked at before; still, no bytes make it panic, and what makes no
-/// sense is an error in place of the next chunk.
+/// Reads the body of a page whose checksum was already verified. Even so, no bytes can make it panic: invalid data gives an
+/// error in place of the next chunk.
 #[derive(Clone, Debug)]
 pub struct Page<'a> {
     directory: Reader<'a>,

@@ -8,7 +8,7 @@ use super::layout::{self, BadHeader, ENTRY_LEN, Entry, HEADER_LEN, TRAILER_LEN, 
 use super::page::{self, Page};
 use super::{BlockError, BlockInfo, Cursor};
 
-/// An open block file. Holds its index in memory, 16 bytes per page, and reads pages as they are asked for.
+/// An open block file. Keeps its index in memory, 16 bytes per page, and reads pages on demand.
 ///
 /// The file stays readable after it has been unlinked.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ impl Block {
         let bytes = file.metadata().map_err(io("open"))?.len();
 
         let mut header = [0; HEADER_LEN];
-        // A file shorter than a header is still looked at: it may not be a block at all, or another version's.
+        // A file shorter than a header is still examined: it may not be a block at all, or be from another version.
         let present = &mut header[..HEADER_LEN.min(usize::try_from(bytes).unwrap_or(HEADER_LEN))];
         file.read_exact_at(present, 0).map_err(io("read"))?;
         let meta = layout::read_header(present).map_err(|bad| match bad {
@@ -60,7 +60,7 @@ impl Block {
         Ok(Self { file, info, index })
     }
 
-    /// What is known of it without reading pages.
+    /// What is known without reading pages.
     pub fn info(&self) -> &BlockInfo {
         &self.info
     }
@@ -77,10 +77,10 @@ impl Block {
         Ok(None)
     }
 
-    /// The chunks of many metrics, which must be in ascending order: visits each one that is there with its position in
+    /// The chunks of many metrics, which must be in ascending order: visits each one that exists with its position in
     /// `metrics`. Reads each page once, into `buf`.
     ///
-    /// An unreadable page is left out: the error lists all of them, and every other chunk was visited.
+    /// Unreadable pages are skipped: the error lists all of them, and every other chunk was visited.
     pub fn chunks(
         &self,
         metrics: &[u32],
@@ -154,7 +154,7 @@ impl Block {
         self.index.get(number + 1).map_or(self.info.last_metric, |next| next.first_metric - 1)
     }
 
-    /// Reads a page and checks that it is the one the index means.
+    /// Reads a page and checks that it is the one in the index.
     pub(super) fn page<'b>(&self, number: usize, buf: &'b mut Vec<u8>) -> Result<Page<'b>, BlockError> {
         let entry = self.index[number];
         buf.clear();

@@ -1,12 +1,12 @@
-//! Checking a whole block, for a person in trouble.
+//! Checks a whole block, for `plumbago fsck`.
 
 use super::{Block, BlockError};
 use crate::store::embedded::codec::{Chunk, Samples};
 use plumbago_model::StageKind;
 
 impl Block {
-    /// Reads everything: checksums, order, every value of every chunk, and the sums in the trailer. The error lists all
-    /// that is wrong.
+    /// Reads everything: checksums, order, every value of every chunk, and the sums in the trailer. The error lists
+    /// everything that is wrong.
     pub fn verify(&self) -> Result<(), Vec<BlockError>> {
         let mut errors = Vec::new();
         let mut found = Found::default();
@@ -22,7 +22,7 @@ impl Block {
             metrics: (info.chunks > 0).then_some((info.first_metric, info.last_metric)),
             slots: (info.chunks > 0).then_some((info.first_slot, info.last_slot)),
         };
-        // With a page missing the sums cannot add up, and that has been said already.
+        // Without a page the sums cannot match, and the missing page was already reported.
         if errors.is_empty() && found != told {
             let detail = "the number of chunks, metrics or slots is not the one in its trailer".to_owned();
             errors.push(BlockError::Damaged { path: info.path.clone(), detail });
@@ -51,7 +51,7 @@ impl Block {
     }
 }
 
-/// What the pages hold, to be held against the trailer.
+/// What the pages contain, to be compared with the trailer.
 #[derive(Default, PartialEq, Eq)]
 struct Found {
     chunks: u64,

@@ -10,27 +10,27 @@ use super::page::PageBuilder;
 use super::{BlockInfo, BlockMeta};
 use crate::store::embedded::codec::Chunk;
 
-/// Bytes gathered before the file is opened and written to.
+/// Bytes collected before the file is opened and written.
 const FLUSH_BYTES: usize = 256 << 10;
 
-/// Writes one block file to `<name>.tmp`, and renames it when it is whole.
+/// Writes one block file as `<name>.tmp`, and renames it when it is complete.
 ///
-/// Between writes the file is closed, so a cut may have as many writers at once as it has partitions. Dropped unfinished,
-/// it removes what it wrote.
+/// Between writes the file is closed, so a cut may have as many writers at once as it has partitions. If dropped
+/// unfinished, it removes what it wrote.
 pub struct BlockWriter {
     path: PathBuf,
     tmp: PathBuf,
     meta: BlockMeta,
     page: PageBuilder,
     pending: Vec<u8>,
-    /// Bytes in the file; `pending` goes behind them.
+    /// Bytes in the file; `pending` follows them.
     written: u64,
     index: Vec<Entry>,
     sums: Sums,
     renamed: bool,
 }
 
-/// What the trailer tells of the chunks.
+/// What the trailer says about the chunks.
 #[derive(Default)]
 struct Sums {
     chunks: u64,
@@ -41,7 +41,7 @@ struct Sums {
 }
 
 impl BlockWriter {
-    /// Begins a block that will be at `path`. What is left of an earlier attempt is overwritten.
+    /// Starts a block that will be at `path`. Overwrites what an earlier attempt left.
     pub fn create(path: &Path, meta: BlockMeta) -> io::Result<Self> {
         let mut tmp = path.as_os_str().to_owned();
         tmp.push(".tmp");
@@ -62,7 +62,7 @@ impl BlockWriter {
         })
     }
 
-    /// Adds the chunk of a metric. Metrics must ascend, and the chunk must be one.
+    /// Adds the chunk of a metric. Metrics must ascend, and the chunk must be valid.
     pub fn put(&mut self, metric: u32, chunk: &[u8]) -> io::Result<()> {
         if self.sums.chunks > 0 && metric <= self.sums.last_metric {
             let last = self.sums.last_metric;
@@ -89,7 +89,7 @@ impl BlockWriter {
         }
     }
 
-    /// Writes what is pending. After a failure it can be tried again: the same bytes go to the same place.
+    /// Writes what is pending. After a failure it can be retried: the same bytes go to the same place.
     fn flush(&mut self) -> io::Result<File> {
         let file = OpenOptions::new().write(true).open(&self.tmp)?;
         file.write_all_at(&self.pending, self.written)?;
@@ -142,7 +142,7 @@ impl Sums {
 impl Drop for BlockWriter {
     fn drop(&mut self) {
         if !self.renamed {
-            // Nobody is left to tell, and a file left over is overwritten or swept up at the next start.
+            // There is nobody to report an error to. A leftover file is overwritten, or removed at the next start.
             let _ = fs::remove_file(&self.tmp);
         }
     }

@@ -1,15 +1,15 @@
 //! Bit-packing, low bits first: runs of numbers of one width, and a bit stream.
 
-/// Numbers packed together. Any multiple of 8 of them ends on a byte, so each run of this many starts on one.
+/// Numbers per run. Any multiple of 8 numbers ends at a byte boundary, so each run starts at one.
 pub(super) const LANES: usize = 32;
 
-/// Widest number that one unaligned 8-byte load yields whatever bit it starts at.
+/// Widest number that one unaligned 8-byte load can return, whichever bit it starts at.
 pub(super) const MAX_WIDTH: u32 = 57;
 
 /// Bytes of a run at the widest, and the 8 more that the last load may touch.
 const PADDED: usize = LANES * MAX_WIDTH as usize / 8 + 8;
 
-/// Bits needed to tell `0..=max` apart.
+/// Bits needed for the numbers `0..=max`.
 pub(super) fn width_of(max: u64) -> u32 {
     64 - max.leading_zeros()
 }
@@ -57,7 +57,7 @@ fn unpack_padded(bytes: &[u8], width: u32, numbers: &mut [u64]) {
     }
 }
 
-/// Eight bytes from `at` on; what lies beyond the end is zero.
+/// Eight bytes from `at` on; bytes beyond the end are zero.
 #[inline]
 fn load(bytes: &[u8], at: usize) -> u64 {
     match bytes.get(at..).and_then(|rest| rest.first_chunk()) {
@@ -93,18 +93,18 @@ impl<'a> BitWriter<'a> {
         if self.used >= 64 {
             self.out.extend_from_slice(&self.word.to_le_bytes());
             self.used -= 64;
-            // All 64 bits taken at once leave a shift of 64, which is nothing left.
+            // If all 64 bits were written at once, the shift is 64 and nothing is left.
             self.word = bits.checked_shr(count - self.used).unwrap_or(0);
         }
     }
 
-    /// Fills up the last byte with zeros.
+    /// Pads the last byte with zeros.
     pub(super) fn finish(self) {
         self.out.extend_from_slice(&self.word.to_le_bytes()[..self.used.div_ceil(8) as usize]);
     }
 }
 
-/// Reads a stream of bits. Past its end it yields zeros, and [`BitReader::ended_well`] tells.
+/// Reads a stream of bits. Past its end it returns zeros, which [`BitReader::ended_well`] reports.
 pub(super) struct BitReader<'a> {
     bytes: &'a [u8],
     bit: usize,
@@ -115,7 +115,7 @@ impl<'a> BitReader<'a> {
         Self { bytes, bit: 0 }
     }
 
-    /// The next bits, of which the low [`MAX_WIDTH`] are sure.
+    /// The next bits, of which the low [`MAX_WIDTH`] are valid.
     #[inline]
     pub(super) fn peek(&self) -> u64 {
         load(self.bytes, self.bit / 8) >> (self.bit % 8)

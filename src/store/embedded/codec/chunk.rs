@@ -6,7 +6,7 @@ use super::values::Values;
 use super::varint::Reader;
 use super::{ChunkError, MAX_SLOTS};
 
-/// A chunk whose bytes have been looked over but not unpacked.
+/// A chunk whose bytes are checked but not unpacked yet.
 #[derive(Clone, Copy, Debug)]
 pub struct Chunk<'a> {
     presence: Presence<'a>,
@@ -26,7 +26,7 @@ pub struct Samples {
 }
 
 impl<'a> Chunk<'a> {
-    /// Looks over all of `bytes`; unpacks nothing.
+    /// Checks all of `bytes`; unpacks nothing.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, ChunkError> {
         const SHORT: ChunkError = ChunkError::Malformed("it ends within its header");
         let mut reader = Reader::new(bytes);
@@ -52,7 +52,7 @@ impl<'a> Chunk<'a> {
         Ok(Self { presence, partials, values })
     }
 
-    /// How many slots it holds: one at least.
+    /// How many slots it holds: at least one.
     #[expect(clippy::len_without_is_empty, reason = "a chunk is never empty")]
     pub fn len(&self) -> usize {
         self.presence.count
@@ -74,7 +74,7 @@ impl<'a> Chunk<'a> {
     }
 
     /// Writes the slots inside `first_slot..first_slot + values.len()` to their places in `values`, and to `counts` if
-    /// asked for; all other places stay as they are. So a later chunk overlays an earlier one.
+    /// requested; all other places are unchanged. So a later chunk overrides an earlier one, slot by slot.
     ///
     /// On an error some places may have been written.
     ///
@@ -110,7 +110,7 @@ impl<'a> Chunk<'a> {
         window: &mut [T],
     ) -> impl FnMut(usize, &[T]) {
         let is_row = self.presence.is_row();
-        // Only used for a row, where every position wanted is inside the window.
+        // Only used for a row, where every requested position is inside the window.
         let row_start = i64::from(self.presence.first) - i64::from(first_slot);
         let mut slots = self.presence.iter();
         let mut passed = 0;
@@ -135,7 +135,7 @@ impl<'a> Chunk<'a> {
         }
     }
 
-    /// Replaces what is in `samples` by all slots.
+    /// Replaces the contents of `samples` with all slots.
     pub fn decode(&self, samples: &mut Samples) -> Result<(), ChunkError> {
         let count = self.presence.count;
         samples.slots.clear();

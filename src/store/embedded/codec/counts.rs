@@ -19,7 +19,7 @@ pub(super) const NONE: u8 = 0;
 const CONSTANT: u8 = 1;
 const PACKED: u8 = 2;
 
-/// Appends the counts, of which there must be one at least, and gives the tag of the form taken.
+/// Appends the counts, at least one, and returns the tag of the form it chose.
 pub(super) fn write(counts: &[u32], out: &mut Vec<u8>) -> u8 {
     let (base, top) = counts.iter().fold((u32::MAX, 0), |(low, high), &count| {
         let turned = count.rotate_left(1);
@@ -42,7 +42,7 @@ pub(super) fn write(counts: &[u32], out: &mut Vec<u8>) -> u8 {
 }
 
 impl<'a> Counts<'a> {
-    /// Takes `count` counts in the form tagged `tag` off the reader.
+    /// Reads `count` counts in the form tagged `tag`.
     pub(super) fn read(tag: u8, count: usize, reader: &mut Reader<'a>) -> Result<Self, ChunkError> {
         Self::try_read(tag, count, reader).ok_or(ChunkError::Malformed("its counts make no sense"))
     }
@@ -60,7 +60,7 @@ impl<'a> Counts<'a> {
         }
     }
 
-    /// Hands out counts `from..until` (and maybe some around them) run by run: position of the first, and the run.
+    /// Passes on counts `from..until` (and maybe some around them) run by run: position of the first, and the run.
     pub(super) fn decode(&self, from: usize, until: usize, sink: &mut impl FnMut(usize, &[u32])) {
         let mut run = [0; LANES];
         if let Counts::Constant(count) = *self {

@@ -1,8 +1,8 @@
-//! Values as whole numbers of some power of ten, differenced up to twice and bit-packed above the smallest.
+//! Values as integers times a power of ten, differenced up to twice and bit-packed relative to the smallest.
 //!
-//! What people measure is mostly counters and readings with a few decimals. Scaled to whole numbers they, or their
-//! differences, span a narrow range, and packing needs only the bits of that range: per chunk, or per run of 32 where a
-//! counter reset or a spike would otherwise widen the rest.
+//! Most metrics are counters, or readings with a few decimals. Scaled to integers, they or their differences span a narrow
+//! range, and packing needs only the bits of that range. The range is per chunk, or per run of 32 where a counter reset or
+//! a spike would otherwise widen the whole chunk.
 
 use super::ChunkError;
 use super::bits::{self, LANES, MAX_WIDTH};
@@ -11,14 +11,14 @@ use super::varint::{self, Reader};
 /// Powers of ten a value may be scaled by.
 const POWERS: [f64; 7] = [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6];
 
-/// Adding this to a number of at most [`LIMIT`] rounds it to a whole one, which then sits in the low bits of the sum.
-/// That is a rounding and a conversion in one addition, which every processor does several at a time.
+/// Adding this to a number of at most [`LIMIT`] rounds it to an integer, which is then in the low bits of the sum.
+/// That is rounding and conversion in one addition, which every processor does several at a time.
 const ROUNDER: f64 = 6_755_399_441_055_744.0; // 1.5 * 2^52
 
-/// Largest scaled value taken.
+/// Largest scaled value that is accepted.
 const LIMIT: f64 = 2_251_799_813_685_248.0; // 2^51
 
-/// `value * power` as a whole number, and whether `whole / power` gives `value` back bit for bit.
+/// `value * power` as an integer, and whether `whole / power` returns `value` bit for bit.
 ///
 /// Negative zero, infinities and NaN never do. A value read from a decimal of few enough digits always does: both parsing
 /// and dividing round to the nearest number.
@@ -47,14 +47,14 @@ pub(super) fn from_code(code: u64) -> Option<f64> {
     Some(unscale(varint::unzigzag(code >> 3), power))
 }
 
-/// Scratch for [`Scaler::plan`], and what it found.
+/// Scratch space for [`Scaler::plan`], and its result.
 #[derive(Default)]
 pub(super) struct Scaler {
     /// The scaled values and their first and second differences.
     differences: [Vec<i64>; 3],
 }
 
-/// How values will be written, found before anything is.
+/// How values will be written, decided before anything is written.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Plan {
     digits: usize,
@@ -64,12 +64,12 @@ pub(super) struct Plan {
     pub(super) len: usize,
 }
 
-/// Where the numbers begin and how wide they are.
+/// The smallest number, and how wide they are.
 #[derive(Clone, Copy, Debug)]
 enum Frame {
     /// The same for all of them.
     Whole { base: i64, width: u32 },
-    /// Found anew for each run.
+    /// Separate for each run.
     EachRun,
 }
 
@@ -82,7 +82,7 @@ impl Scaler {
         let [whole, first, second] = &mut self.differences;
         let digits = scale_all(values, whole)?;
         let mut best = measure(whole, digits, 0, 0);
-        // Where differencing once does not help, differencing twice has never been seen to.
+        // If differencing once does not help, differencing twice has never helped in any of our data.
         if let &[start, _, ..] = &whole[..] {
             difference(whole, first);
             let head = varint::len(varint::zigzag(start));
@@ -101,7 +101,7 @@ impl Scaler {
         Some(best)
     }
 
-    /// Appends the values that `plan` was made for last.
+    /// Appends the values of the last call of `plan`.
     pub(super) fn write(&self, plan: &Plan, out: &mut Vec<u8>) {
         let each_run = if matches!(plan.frame, Frame::EachRun) { EACH_RUN } else { 0 };
         out.push(plan.digits as u8 | (plan.order as u8) << ORDER_SHIFT | each_run);
@@ -130,7 +130,7 @@ impl Scaler {
     }
 }
 
-/// Scales all values by the smallest power of ten that suits them all, and gives its number of digits.
+/// Scales all values by the smallest power of ten that fits them all, and returns its number of digits.
 fn scale_all(values: &[f64], whole: &mut Vec<i64>) -> Option<usize> {
     let mut digits = 0;
     'again: loop {
@@ -153,7 +153,7 @@ fn scale_all(values: &[f64], whole: &mut Vec<i64>) -> Option<usize> {
     }
 }
 
-/// The smallest number of digits from `least` on that suits all of `run`.
+/// The smallest number of digits from `least` on that fits all of `run`.
 fn digits_of_all(run: &[f64], least: usize) -> Option<usize> {
     run.iter()
         .try_fold(least, |least, &value| (least..POWERS.len()).find(|&digits| scale(value, POWERS[digits]).1))
@@ -211,7 +211,7 @@ pub(super) struct Packed<'a> {
 }
 
 impl<'a> Packed<'a> {
-    /// Takes `bytes` as `count` packed values, every byte of them.
+    /// Reads all of `bytes` as `count` packed values.
     pub(super) fn read(bytes: &'a [u8], count: usize) -> Result<Self, ChunkError> {
         Self::try_read(bytes, count).ok_or(ChunkError::Malformed("its packed values make no sense"))
     }
@@ -242,7 +242,7 @@ impl<'a> Packed<'a> {
         Some(Self { power, order, start, frame, count, body: reader.rest() })
     }
 
-    /// Hands out values `from..until` (and maybe some around them) run by run: position of the first, and the run.
+    /// Passes on values `from..until` (and maybe some around them) run by run: position of the first, and the run.
     pub(super) fn decode(&self, from: usize, until: usize, sink: &mut impl FnMut(usize, &[f64])) {
         let [mut value, mut slope] = self.start;
         let second = value.wrapping_add(slope);
@@ -283,7 +283,7 @@ impl<'a> Packed<'a> {
         }
     }
 
-    /// Base and width of the next run, and the bytes from it on (the bytes behind it let unpacking load without care).
+    /// Base and width of the next run, and the bytes from it on (the bytes after it allow unpacking to load past its end).
     #[inline]
     fn next_run(&self, rest: &mut Reader<'a>, len: usize) -> Option<(i64, u32, &'a [u8])> {
         let (base, width) = match self.frame {
@@ -318,7 +318,7 @@ fn take_run(reader: &mut Reader<'_>, len: usize) -> Option<()> {
 mod tests {
     use super::*;
 
-    /// Bytes, digits and order taken, after checking that the values come back.
+    /// The bytes, digits and order chosen, after checking that the values come back.
     fn round_trip(values: &[f64]) -> Option<(usize, usize, usize)> {
         let mut scaler = Scaler::default();
         let plan = scaler.plan(values)?;

@@ -15,7 +15,7 @@ pub struct Partials<'a> {
     pub counts: &'a [u32],
 }
 
-/// Writes chunks. Keep one for many: it holds scratch space.
+/// Writes chunks. Reuse one for many chunks: it holds scratch space.
 #[derive(Default)]
 pub struct Encoder {
     scaler: Scaler,
@@ -29,8 +29,8 @@ impl Encoder {
 
     /// Appends one chunk to `out`: ascending slots, one value for each, and partials for an aggregated stage.
     ///
-    /// Refuses slots that are not ascending, none at all or more than [`MAX_SLOTS`], and lengths that differ; `out` then
-    /// stays as it was.
+    /// Fails if the slots are not ascending, if there are none or more than [`MAX_SLOTS`], or if lengths differ; `out` is
+    /// then unchanged.
     pub fn encode(
         &mut self,
         slots: &[u32],

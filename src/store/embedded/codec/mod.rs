@@ -33,10 +33,10 @@ pub enum ChunkError {
     /// The bytes are not a chunk.
     #[error("the chunk is malformed: {0}")]
     Malformed(&'static str),
-    /// Counts were asked of a chunk of raw points.
+    /// Counts were requested from a chunk of raw points.
     #[error("the chunk holds raw points, which have no counts")]
     NoCounts,
-    /// The slots to be written are not what a chunk can hold.
+    /// A chunk cannot hold these slots.
     #[error("cannot write the chunk: {0}")]
     Unwritable(&'static str),
 }

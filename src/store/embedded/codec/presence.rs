@@ -22,7 +22,7 @@ enum Form<'a> {
     Runs(&'a [u8]),
 }
 
-/// How slots will be written, found before anything is.
+/// How slots will be written, decided before anything is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Plan {
     Row,
@@ -43,7 +43,7 @@ impl Plan {
         let (&[first, ..], &[.., last]) = (slots, slots) else {
             return Err(ChunkError::Unwritable("it has no slots"));
         };
-        // Folded without a way out in between, so that it runs many lanes at a time.
+        // No early exit, so that the compiler can vectorise the loop.
         if !slots.windows(2).fold(true, |sorted, pair| sorted & (pair[0] < pair[1])) {
             return Err(ChunkError::Unwritable("its slots are not ascending"));
         }
@@ -111,7 +111,7 @@ fn runs(slots: &[u32]) -> impl Iterator<Item = (u64, Option<u64>)> {
 }
 
 impl<'a> Presence<'a> {
-    /// Takes the form tagged `tag` off the reader.
+    /// Reads the form tagged `tag`.
     pub(super) fn read(
         tag: u8,
         count: usize,
@@ -159,7 +159,7 @@ impl<'a> Presence<'a> {
         Some(Self { first, last, count, form: Form::Runs(&whole[..used]) })
     }
 
-    /// Are the slots neighbours, with no gap?
+    /// Are the slots contiguous?
     pub(super) fn is_row(&self) -> bool {
         matches!(self.form, Form::Every { step: 1 })
     }
@@ -196,7 +196,7 @@ impl<'a> Presence<'a> {
     }
 }
 
-/// The bitmap eight bytes at a time, filled up with zeros.
+/// The bitmap, eight bytes at a time, padded with zeros.
 fn words(bitmap: &[u8]) -> impl Iterator<Item = u64> {
     bitmap.chunks(8).map(word)
 }

@@ -23,7 +23,7 @@ const PACKED: u8 = 3;
 const XOR: u8 = 4;
 const RAW: u8 = 5;
 
-/// Appends the values, of which there must be one at least, and gives the tag of the form taken.
+/// Appends the values, at least one, and returns the tag of the form it chose.
 pub(super) fn write(values: &[f64], scaler: &mut Scaler, out: &mut Vec<u8>) -> u8 {
     if values.iter().all(|value| value.to_bits() == values[0].to_bits()) {
         return write_constant(values[0], out);
@@ -53,8 +53,8 @@ fn write_constant(value: f64, out: &mut Vec<u8>) -> u8 {
     }
 }
 
-/// Is XOR smaller than `packed` bytes? A change costs it a dozen bits, so it can be only where values mostly stay as they
-/// are, and only there is the exact answer worth a pass over the values.
+/// Is XOR smaller than `packed` bytes? It needs a dozen bits for each change, so it can only win where values mostly stay
+/// the same, and only there is the exact answer worth a pass over the values.
 fn xor_beats(packed: usize, values: &[f64]) -> bool {
     let least = 8 + (values.len() - 1).div_ceil(8);
     if packed <= least {
@@ -77,7 +77,7 @@ fn write_xor_or_raw(values: &[f64], out: &mut Vec<u8>) -> u8 {
 }
 
 impl<'a> Values<'a> {
-    /// Takes all of `bytes` as `count` values in the form tagged `tag`.
+    /// Reads all of `bytes` as `count` values in the form tagged `tag`.
     pub(super) fn read(tag: u8, bytes: &'a [u8], count: usize) -> Result<Self, ChunkError> {
         let mut reader = Reader::new(bytes);
         let constant = match tag {
@@ -93,8 +93,8 @@ impl<'a> Values<'a> {
         whole.map(Values::Constant).ok_or(ChunkError::Malformed("its values make no sense"))
     }
 
-    /// Hands out values `from..until` of `count` (and maybe some around them) run by run: position of the first, and the
-    /// run.
+    /// Passes on values `from..until` of `count` (and maybe some around them) run by run: the position of the first, and
+    /// the run.
     pub(super) fn decode(
         &self,
         (from, until): (usize, usize),

@@ -24,7 +24,7 @@ pub(crate) fn unzigzag(n: u64) -> i64 {
     (n >> 1) as i64 ^ -((n & 1) as i64)
 }
 
-/// Takes numbers off the front of some bytes. `None` always means that the bytes end too early or hold too big a number.
+/// Reads numbers from the front of some bytes. `None` always means that the bytes end too early or the number is too large.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reader<'a> {
     rest: &'a [u8],

@@ -1,4 +1,4 @@
-//! Values as the bits that changed since the one before: for numbers with no short decimal form.
+//! Values as the bits that changed since the previous one: for numbers with no short decimal form.
 //!
 //! The scheme is that of Facebook's Gorilla: a value equal to its predecessor is one bit; otherwise the changed bits,
 //! either within the window of the last ones (two bits more) or within a window of their own (fourteen bits more).
@@ -6,10 +6,10 @@
 use super::ChunkError;
 use super::bits::{BitReader, BitWriter, LANES};
 
-/// Bits of a new window: two of control, six for the leading zeros, six for the length less one.
+/// Bits of a new window: two of control, six for the leading zeros, six for the length minus one.
 const NEW_WINDOW: u32 = 14;
 
-/// Appends all values, of which there must be one at least.
+/// Appends all values, at least one.
 pub(super) fn write(values: &[f64], out: &mut Vec<u8>) {
     out.extend_from_slice(&values[0].to_bits().to_le_bytes());
     let mut writer = BitWriter::new(out);
@@ -24,9 +24,9 @@ pub(super) fn len(values: &[f64]) -> usize {
     8 + bits.div_ceil(8)
 }
 
-/// The bit fields of all values but the first.
+/// The bit fields of all values except the first.
 fn each_field(values: &[f64], mut field: impl FnMut(u64, u32)) {
-    // An empty window: its zeros fit no change, so the first change opens one.
+    // An empty window: no change fits into it, so the first change opens a new one.
     let (mut lead, mut trail) = (64, 64);
     let mut previous = values[0].to_bits();
     for value in &values[1..] {
@@ -50,7 +50,7 @@ fn each_field(values: &[f64], mut field: impl FnMut(u64, u32)) {
     }
 }
 
-/// Hands out the first `until` of `count` values run by run: position of the first, and the run.
+/// Passes on the first `until` of `count` values run by run: position of the first, and the run.
 pub(super) fn decode(
     bytes: &[u8],
     count: usize,
