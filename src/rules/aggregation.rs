@@ -204,7 +204,7 @@ mod tests {
     #[test]
     fn mistakes_are_named_with_their_line() {
         for (text, part) in [
-            ("# fine\na (60)", "aggregation-rules.conf:2: `a (60)` is no rule"),
+            ("# fine\na (60)", "aggregation-rules.conf:2: `a (60)` is not a rule"),
             ("a (0) = sum b", "(0) must be 1 to 86400 seconds"),
             ("a (x) = sum b", "(x) must be"),
             ("a (60) = middle b", "method `middle` is not known"),

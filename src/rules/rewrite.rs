@@ -90,7 +90,7 @@ mod tests {
     fn mistakes_are_named_with_their_line() {
         for (text, part) in [
             ("a = b", "rewrite-rules.conf:1: a rule before the first section"),
-            ("[pre]\na", "rewrite-rules.conf:2: `a` is no rule"),
+            ("[pre]\na", "rewrite-rules.conf:2: `a` is not a rule"),
             ("[mid]\n", "section [mid] is not known"),
             ("[pre]\n\n(a = b", "rewrite-rules.conf:3: pattern `(a`: unclosed group"),
             ("[pre]\na = \\1", "rewrite-rules.conf:2: replacement pattern `\\1`: there is no such group"),
