@@ -3,16 +3,16 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use plumbago_model::Cancel;
+use plumbago_model::{Cancel, QueryError};
 use graphite_render::Request;
 use graphite_render::render;
-use graphite_render::{FetchRequest, Fetched, Source, SourceError};
+use graphite_render::{FetchRequest, Fetched, Source};
 
 /// Two short series for every pattern, on different steps and with nulls.
 struct Everything;
 
 impl Source for Everything {
-    fn fetch(&self, requests: &[FetchRequest], _: &Cancel) -> Result<Vec<Vec<Fetched>>, SourceError> {
+    fn fetch(&self, requests: &[FetchRequest], _: &Cancel) -> Result<Vec<Vec<Fetched>>, QueryError> {
         let series = |request: &FetchRequest, step: i64| {
             let start = request.from - request.from.rem_euclid(step) + step;
             let values: Arc<[f64]> = (0..16).map(|i| if i % 5 == 3 { f64::NAN } else { f64::from(i) }).collect();

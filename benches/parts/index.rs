@@ -147,7 +147,7 @@ pub(crate) fn run() {
 }
 
 fn find(shared: &SharedIndex, pattern: &str) {
-    let limits = FindLimits { max_hits: usize::MAX };
+    let limits = FindLimits::NONE;
     let mut hits = 0;
     let took = time(25, || {
         let glob = Glob::parse(pattern).unwrap();

@@ -61,7 +61,7 @@ pub(crate) fn run() {
         let query = TagQuery::new(expressions).unwrap();
         let text = expressions.join(" ");
         let asked = Asked { text: &text, conditions: &query.conditions() };
-        let limits = FindLimits { max_hits: SERIES };
+        let limits = FindLimits::names(SERIES);
         let (took, hits) = median(|| shared.find_tagged(asked, limits, &Cancel::never()).unwrap().len());
         println!("{text:<44} {:>8.2} ms, {hits} series", took.as_secs_f64() * 1e3);
     }

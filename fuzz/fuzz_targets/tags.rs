@@ -31,7 +31,7 @@ fuzz_target!(|text: &str| {
     let expressions: Vec<&str> = text.split('\n').collect();
     let Ok(query) = TagQuery::new(&expressions) else { return };
     let asked = Asked { text, conditions: &query.conditions() };
-    let found = INDEX.find_tagged(asked, FindLimits { max_hits: 100 }, &Cancel::never()).expect("few names");
+    let found = INDEX.find_tagged(asked, FindLimits::names(100), &Cancel::never()).expect("few names");
     let found: Vec<&str> = found.iter().map(|(_, name)| name.as_str()).collect();
     let mut expected: Vec<&str> = NAMES.into_iter().filter(|name| query.matches(name)).collect();
     expected.sort_unstable();

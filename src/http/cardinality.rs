@@ -8,7 +8,7 @@ use axum::response::Response;
 use super::call::Call;
 use super::error::Failure;
 use super::find::{listed, to_json};
-use super::{Api, Backend, FindFailure};
+use super::{Api, Backend};
 use crate::index::Survey;
 use plumbago_model::Cancel;
 
@@ -21,7 +21,7 @@ pub(super) async fn handle(State(api): State<Arc<Api>>, call: Call) -> Result<Re
     let below = call.params.get("below").unwrap_or_default().to_owned();
     let survey = Survey { below, depth: count("depth", 1)?, limit: count("limit", 20)? };
     listed(&api, &call, move |backend: &dyn Backend, cancel: &Cancel| {
-        let found = backend.index()?.cardinality(&survey, cancel).map_err(FindFailure::from)?;
+        let found = backend.index()?.cardinality(&survey, cancel)?;
         Ok(to_json(&found.to_json()))
     })
     .await

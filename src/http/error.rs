@@ -4,9 +4,10 @@ use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
 use super::find::to_json;
-use super::{EventFailure, FindFailure, reply};
+use super::reply;
 use crate::telemetry::Counter;
 use graphite_render::RenderError;
+use plumbago_model::QueryError;
 
 /// Why a request gets no answer. The text is the whole body, for a person to read.
 #[derive(Debug, thiserror::Error)]
@@ -56,13 +57,10 @@ pub(super) enum Failure {
     #[error("{0}")]
     NotReady(String),
     /// The store failed.
-    #[error("reading the store failed: {0}")]
-    Store(String),
-    /// The store of events failed; the text says it all.
     #[error("{0}")]
-    Events(String),
+    Store(String),
     /// The store is out of reach for now.
-    #[error("the store is out of reach for now; nothing is wrong with the query: {0}")]
+    #[error("{0}")]
     Away(String),
     /// Points could not be made durable.
     #[error("the flush failed: {0}")]
@@ -104,9 +102,7 @@ impl Failure {
             Failure::Abandoned | Failure::Busy | Failure::NotReady(_) | Failure::Away(_) => {
                 StatusCode::SERVICE_UNAVAILABLE
             }
-            Failure::Store(_) | Failure::Events(_) | Failure::Flush(_) | Failure::Internal => {
-                StatusCode::INTERNAL_SERVER_ERROR
-            }
+            Failure::Store(_) | Failure::Flush(_) | Failure::Internal => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
 }
@@ -136,41 +132,50 @@ impl IntoResponse for JsonFailure {
     }
 }
 
-impl From<FindFailure> for Failure {
-    fn from(failure: FindFailure) -> Self {
-        match failure {
-            FindFailure::Limit(text) => Failure::Limit(text),
-            FindFailure::Invalid(text) => Failure::Invalid(text),
-            FindFailure::Deadline => Failure::Deadline("query.find_timeout"),
-            FindFailure::Abandoned => Failure::Abandoned,
-            FindFailure::Store(text) => Failure::Store(text),
-            FindFailure::Away(text) => Failure::Away(text),
+/// What a request asked for. Its failure names the key of its deadline, and the store that it needed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Asked {
+    /// Names, tags, or what is known of a metric.
+    Names,
+    /// Series of a render.
+    Series,
+    /// Events.
+    Events,
+}
+
+impl Failure {
+    /// What a client sees of a query that failed: the only place that decides it.
+    pub(super) fn of(error: QueryError, asked: Asked) -> Self {
+        match error {
+            QueryError::Limit(text) => Failure::Limit(text),
+            QueryError::Invalid(text) => Failure::Invalid(text),
+            QueryError::Deadline if asked == Asked::Series => Failure::Deadline("query.render_timeout"),
+            QueryError::Deadline => Failure::Deadline("query.find_timeout"),
+            QueryError::Abandoned => Failure::Abandoned,
+            QueryError::Away(cause) if asked == Asked::Events => {
+                Failure::Away(format!("the store of events is out of reach: {cause}"))
+            }
+            QueryError::Away(cause) => Failure::Away(format!(
+                "the store is out of reach for now; nothing is wrong with the query: {cause}"
+            )),
+            QueryError::Store(cause) if asked == Asked::Events => {
+                Failure::Store(format!("the store of events failed: {cause}"))
+            }
+            QueryError::Store(cause) => Failure::Store(format!("reading the store failed: {cause}")),
         }
     }
 }
 
-impl From<EventFailure> for Failure {
-    fn from(failure: EventFailure) -> Self {
-        let text = failure.to_string();
-        match failure {
-            EventFailure::TooLong(_) => Failure::TooLong(text),
-            EventFailure::Limit(_) => Failure::Limit(text),
-            EventFailure::Deadline => Failure::Deadline("query.find_timeout"),
-            EventFailure::Abandoned => Failure::Abandoned,
-            EventFailure::Store(_) => Failure::Events(text),
-            EventFailure::Away(_) => Failure::NotReady(text),
-        }
+impl From<QueryError> for Failure {
+    fn from(error: QueryError) -> Self {
+        Failure::of(error, Asked::Names)
     }
 }
 
 impl From<RenderError> for Failure {
     fn from(error: RenderError) -> Self {
         match error {
-            RenderError::Limit(text) => Failure::Limit(text),
-            RenderError::Deadline => Failure::Deadline("query.render_timeout"),
-            RenderError::Abandoned => Failure::Abandoned,
-            RenderError::Store(text) => Failure::Store(text),
-            RenderError::Away(text) => Failure::Away(text),
+            RenderError::Query(error) => Failure::of(error, Asked::Series),
             wrong => Failure::Refused(wrong.to_string()),
         }
     }

@@ -11,11 +11,11 @@ use serde_json::Value;
 
 use super::call::{Call, Posted};
 use super::clock::Clock;
-use super::error::{Failure, JsonFailure};
+use super::error::{Asked, Failure, JsonFailure};
 use super::find::to_json;
 use super::reply::Wrapping;
 use super::{Api, reply};
-use plumbago_model::{Cancel, Event, EventFilter, EventId, TagFilter};
+use plumbago_model::{Cancel, Event, EventFilter, EventId, QueryError, TagFilter};
 
 /// An event in a list. Grafana is strict about the types, and its browsers about the order.
 #[derive(Serialize)]
@@ -45,7 +45,15 @@ pub(super) async fn add(
     let event = posted.and_then(|Posted(body)| read(&body, Timestamp::now().as_second()));
     let event = event.inspect_err(|_| api.telemetry.events_refused.add(1))?;
     let backend = Arc::clone(&api.backend);
-    let added = api.workers.run(api.config.find_timeout, move |_| Ok(backend.add_event(&event)?)).await;
+    let work = move |_: &Cancel| {
+        let (bytes, limit) = (event.bytes(), backend.max_event_bytes());
+        if bytes > limit {
+            let text = format!("the event has {bytes} bytes of text; ingest.max_event_bytes allows {limit}");
+            return Err(Failure::TooLong(text));
+        }
+        backend.add_event(&event).map_err(failed)
+    };
+    let added = api.workers.run(api.config.find_timeout, work).await;
     match &added {
         Ok(_) => api.telemetry.events_stored.add(1),
         Err(Failure::TooLong(_)) => api.telemetry.events_refused.add(1),
@@ -65,7 +73,7 @@ pub(super) async fn list(
     let filter = filter(&call, &api)?;
     let backend = Arc::clone(&api.backend);
     let work = move |cancel: &Cancel| {
-        let events = backend.events(&filter, cancel).map_err(Failure::from)?;
+        let events = backend.events(&filter, cancel).map_err(failed)?;
         let listed = events.iter().map(|(id, event)| {
             let Event { when, what, tags, data } = event;
             Listed { when: *when, what, data, tags, id: id.0 }
@@ -87,8 +95,8 @@ pub(super) async fn one(
     let backend = Arc::clone(&api.backend);
     let number = id.parse().map(EventId).ok();
     let work = move |_: &Cancel| match number {
-        Some(id) => Ok(backend.event(id)?.map(|event| (id, event))),
-        None => Ok::<_, Failure>(None),
+        Some(id) => Ok(backend.event(id).map_err(failed)?.map(|event| (id, event))),
+        None => Ok(None),
     };
     let found = api.workers.run(api.config.find_timeout, work).await?;
     let Some((id, Event { when, what, tags, data })) = found else {
@@ -97,6 +105,10 @@ pub(super) async fn one(
     let when = Timestamp::from_second(when.into()).map_or_else(|_| String::new(), |time| time.to_string());
     let detail = Detail { id: id.0, when, what: &what, data: &data, tags: &tags };
     Ok(answer(&wrapping, to_json(&detail)))
+}
+
+fn failed(error: QueryError) -> Failure {
+    Failure::of(error, Asked::Events)
 }
 
 /// Any other method.

@@ -13,7 +13,7 @@ use super::error::{Failure, JsonFailure};
 use super::find::to_json;
 use super::params::Params;
 use super::reply::Wrapping;
-use super::{Api, Backend, FindFailure, reply};
+use super::{Api, Backend, reply};
 use crate::config;
 use crate::index::{Asked, FindLimits, SharedIndex};
 use graphite_render::source::{TagQuery, TagQueryError, anchored};
@@ -60,7 +60,7 @@ pub(super) async fn details(State(api): State<Arc<Api>>, Path(tag): Path<String>
     answered(&api, call, move |ask| {
         let (tag, accept) = (tag.trim_end_matches('/'), ask.filter()?);
         let found = ask.index()?.tag_values(tag, "", &accept, ask.ceiling(), ask.cancel);
-        let Some(values) = found.map_err(FindFailure::from)? else { return Ok(to_json(&())) };
+        let Some(values) = found? else { return Ok(to_json(&())) };
         ask.check("values", values.len())?;
         let values = values.iter().map(|(value, count)| Counted { id: id(value), value, count: *count });
         Ok(to_json(&Details { id: id(tag), tag, values: values.collect() }))
@@ -76,10 +76,10 @@ pub(super) async fn find_series(State(api): State<Arc<Api>>, call: Received) -> 
             return Err(Failure::Refused("no tag expressions specified".to_owned()));
         }
         let query = TagQuery::new(&expressions).map_err(wrong)?;
-        let limits = FindLimits { max_hits: ask.config.max_find_hits };
+        let limits = FindLimits::names(ask.config.max_find_hits);
         let text = expressions.join(" ");
         let asked = Asked { text: &text, conditions: &query.conditions() };
-        let found = ask.index()?.find_tagged(asked, limits, ask.cancel).map_err(FindFailure::from)?;
+        let found = ask.index()?.find_tagged(asked, limits, ask.cancel)?;
         Ok(to_json(&found.iter().map(|(_, name)| name).collect::<Vec<_>>()))
     })
     .await
@@ -97,7 +97,7 @@ pub(super) async fn complete_tags(State(api): State<Arc<Api>>, call: Received) -
         let query = TagQuery::new(&expressions).map_err(wrong)?;
         let text = expressions.join(" ");
         let asked = Asked { text: &text, conditions: &query.conditions() };
-        Ok(to_json(&index.complete_tags(asked, prefix, limit, ask.cancel).map_err(FindFailure::from)?))
+        Ok(to_json(&index.complete_tags(asked, prefix, limit, ask.cancel)?))
     })
     .await
 }
@@ -118,7 +118,7 @@ pub(super) async fn complete_values(State(api): State<Arc<Api>>, call: Received)
         let text = expressions.join(" ");
         let asked = Asked { text: &text, conditions: &query.conditions() };
         let found = ask.index()?.complete_values(asked, tag, prefix, limit, ask.cancel);
-        Ok(to_json(&found.map_err(FindFailure::from)?))
+        Ok(to_json(&found?))
     })
     .await
 }

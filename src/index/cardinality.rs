@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use serde_json::{Value, json};
 
-use super::{FindError, NameWalk, SharedIndex, TagSize};
-use plumbago_model::Cancel;
+use super::{NameWalk, SharedIndex, TagSize};
+use plumbago_model::{Cancel, QueryError};
 
 /// Names to read before writers get a turn.
 const CHUNK: usize = 8192;
@@ -50,7 +50,7 @@ impl Cardinality {
 
 impl SharedIndex {
     /// Counts the metrics. Reads all names.
-    pub fn cardinality(&self, survey: &Survey, cancel: &Cancel) -> Result<Cardinality, FindError> {
+    pub fn cardinality(&self, survey: &Survey, cancel: &Cancel) -> Result<Cardinality, QueryError> {
         let (metrics, tagged) = {
             let index = self.read();
             (index.len() as u64, index.tagged_len())
@@ -64,13 +64,13 @@ impl SharedIndex {
         Ok(Cardinality { metrics, tagged, tags, prefixes })
     }
 
-    fn count_prefixes(&self, survey: &Survey, cancel: &Cancel) -> Result<HashMap<String, u64>, FindError> {
+    fn count_prefixes(&self, survey: &Survey, cancel: &Cancel) -> Result<HashMap<String, u64>, QueryError> {
         let below = survey.below.trim_matches('.');
         let start = if below.is_empty() { String::new() } else { format!("{below}.") };
         let mut counts: HashMap<String, u64> = HashMap::new();
         let mut walk = NameWalk::new();
         loop {
-            cancel.check().map_err(|cancelled| FindError::cancelled(below, cancelled))?;
+            cancel.check()?;
             let names = walk.next_chunk(&self.read(), CHUNK);
             if names.is_empty() {
                 return Ok(counts);

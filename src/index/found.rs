@@ -1,7 +1,6 @@
 //! What a find returns, and why it may fail.
 
-use plumbago_model::glob::GlobError;
-use plumbago_model::{Cancelled, MetricId};
+use plumbago_model::{MetricId, QueryError};
 
 /// A name that matches: a metric, a directory, or both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,57 +103,35 @@ impl Gathering {
     }
 }
 
-/// Bounds on one find.
+/// Bounds on one find, and the key that sets them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FindLimits {
-    /// Most names it may return: `query.max_find_hits`.
-    pub max_hits: usize,
+    /// Most hits it may return.
+    pub(super) max_hits: usize,
+    /// What it returns: names or series.
+    hits: &'static str,
+    key: &'static str,
 }
 
-/// Why a find failed.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum FindError {
-    /// More names match than may be returned.
-    #[error("`{pattern}` matches more than {limit} names; narrow it, or raise {key}")]
-    TooManyHits {
-        /// The query.
-        pattern: String,
-        /// The limit.
-        limit: usize,
-        /// The key in the configuration that sets it.
-        key: &'static str,
-    },
-    /// It took too long.
-    #[error("looking for `{pattern}` took longer than allowed; narrow it, or raise query.find_timeout")]
-    Deadline {
-        /// The query.
-        pattern: String,
-    },
-    /// A search has too many words.
-    #[error("a search takes at most {limit} words and parts of words between dots; leave some out")]
-    TooManyWords {
-        /// The limit.
-        limit: usize,
-    },
-    /// The client no longer waits for it.
-    #[error("the client went away")]
-    Abandoned,
-    /// The text is not a valid pattern.
-    #[error(transparent)]
-    BadGlob(#[from] GlobError),
-}
+impl FindLimits {
+    /// Everything that matches.
+    pub const NONE: Self = Self::names(usize::MAX);
 
-impl FindError {
-    pub(super) fn too_many(pattern: &str, limits: FindLimits) -> Self {
-        let (pattern, limit) = (pattern.to_owned(), limits.max_hits);
-        FindError::TooManyHits { pattern, limit, key: "query.max_find_hits" }
+    /// A find of names may return `query.max_find_hits`.
+    pub const fn names(max_hits: usize) -> Self {
+        Self { max_hits, hits: "names", key: "query.max_find_hits" }
     }
 
-    pub(super) fn cancelled(pattern: &str, cancelled: Cancelled) -> Self {
-        match cancelled.deadline {
-            true => FindError::Deadline { pattern: pattern.to_owned() },
-            false => FindError::Abandoned,
-        }
+    /// A render may need `query.max_series`.
+    pub const fn series(max_hits: usize) -> Self {
+        Self { max_hits, hits: "series", key: "query.max_series" }
+    }
+
+    /// The error of a pattern that matches more.
+    pub(super) fn exceeded(self, pattern: &str) -> QueryError {
+        let Self { max_hits, hits, key } = self;
+        QueryError::Limit(format!(
+            "`{pattern}` matches more than {max_hits} {hits}; narrow it, or raise {key}"
+        ))
     }
 }

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BinaryHeap};
 
 use parking_lot::RwLockReadGuard;
 
-use super::{CHECK_EVERY, FindError, SharedIndex};
-use plumbago_model::Cancel;
+use super::{CHECK_EVERY, SharedIndex};
+use plumbago_model::{Cancel, Cancelled, QueryError};
 
 /// An entry of a directory, or a name that was searched for. Sorted by name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,13 +38,13 @@ pub struct Wanted<'a> {
 
 impl SharedIndex {
     /// A page of a directory of the tree; the empty path is its top. A missing directory has no entries.
-    pub fn children(&self, path: &str, wanted: Wanted<'_>, cancel: &Cancel) -> Result<Page, FindError> {
+    pub fn children(&self, path: &str, wanted: Wanted<'_>, cancel: &Cancel) -> Result<Page, QueryError> {
         let mut sieve = Sieve::new(wanted);
         let mut index = self.read();
         let Some(dir) = index.tree().find_dir(path) else { return Ok(Page::default()) };
         let mut from = 0;
         loop {
-            cancel.check().map_err(|cancelled| FindError::cancelled(path, cancelled))?;
+            cancel.check()?;
             let tree = index.tree();
             let rest = tree.dir(dir).children().get(from..).unwrap_or_default();
             for &child in rest.iter().take(CHECK_EVERY) {
@@ -64,7 +64,7 @@ impl SharedIndex {
     }
 
     /// A page of the names that tagged metrics have before their tags, with the number of metrics of each.
-    pub fn tagged_names(&self, wanted: Wanted<'_>, cancel: &Cancel) -> Result<Page, FindError> {
+    pub fn tagged_names(&self, wanted: Wanted<'_>, cancel: &Cancel) -> Result<Page, QueryError> {
         let mut names: BTreeMap<String, u64> = BTreeMap::new();
         self.each_tagged(cancel, |full| {
             let name = bare_name(full);
@@ -84,7 +84,7 @@ impl SharedIndex {
         name: &str,
         wanted: Wanted<'_>,
         cancel: &Cancel,
-    ) -> Result<Page, FindError> {
+    ) -> Result<Page, QueryError> {
         let mut sieve = Sieve::new(wanted);
         self.each_tagged(cancel, |full| {
             if bare_name(full) == name {
@@ -95,11 +95,11 @@ impl SharedIndex {
     }
 
     /// Visits the names of all tagged metrics. Waiting writers get a turn in between.
-    pub(super) fn each_tagged(&self, cancel: &Cancel, mut visit: impl FnMut(&str)) -> Result<(), FindError> {
+    pub(super) fn each_tagged(&self, cancel: &Cancel, mut visit: impl FnMut(&str)) -> Result<(), Cancelled> {
         let mut next = Some(0);
         let mut index = self.read();
         while let Some(from) = next.take() {
-            cancel.check().map_err(|cancelled| FindError::cancelled("tagged metrics", cancelled))?;
+            cancel.check()?;
             for (id, name) in index.tagged_from(from, CHECK_EVERY) {
                 next = id.0.checked_add(1);
                 visit(name);
@@ -213,7 +213,7 @@ mod tests {
         let index = index(&["a.b", "disk;host=b"]);
         let cancel = Cancel::never();
         cancel.cancel();
-        assert_eq!(index.children("a", all(), &cancel), Err(FindError::Abandoned));
-        assert_eq!(index.tagged_names(all(), &cancel), Err(FindError::Abandoned));
+        assert!(matches!(index.children("a", all(), &cancel), Err(QueryError::Abandoned)));
+        assert!(matches!(index.tagged_names(all(), &cancel), Err(QueryError::Abandoned)));
     }
 }

@@ -138,9 +138,7 @@ mod tests {
 
     fn leaves(index: Index, glob: &str) -> Vec<(MetricId, String)> {
         let glob = Glob::parse(glob).unwrap();
-        SharedIndex::new(index)
-            .find_leaves(&glob, FindLimits { max_hits: 100_000 }, &Cancel::never())
-            .unwrap()
+        SharedIndex::new(index).find_leaves(&glob, FindLimits::names(100_000), &Cancel::never()).unwrap()
     }
 
     #[test]

@@ -38,7 +38,7 @@ mod words;
 mod tests;
 
 pub use cardinality::{Cardinality, Survey};
-pub use found::{FindError, FindLimits, Findings, Found};
+pub use found::{FindLimits, Findings, Found};
 pub use listing::{Entry, Page, Wanted};
 pub use loading::Loading;
 pub use shared::SharedIndex;

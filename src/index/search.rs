@@ -9,11 +9,11 @@
 use std::cmp::Ordering;
 
 use super::Index;
-use super::found::{FindError, FindLimits, Findings, Gathering};
+use super::found::{FindLimits, Findings, Gathering};
 use super::plan::Plan;
 use super::tree::{Child, DirId, ROOT, Tree};
 use plumbago_model::glob::{Branch, Glob};
-use plumbago_model::{Cancel, MetricId};
+use plumbago_model::{Cancel, MetricId, QueryError};
 
 /// Which metrics count.
 pub(super) type Accept<'a> = &'a dyn Fn(MetricId) -> bool;
@@ -104,8 +104,8 @@ impl<'g> Search<'g> {
         accept: Accept<'_>,
         cancel: &Cancel,
         budget: usize,
-    ) -> Result<bool, FindError> {
-        cancel.check().map_err(|cancelled| FindError::cancelled(self.glob.as_str(), cancelled))?;
+    ) -> Result<bool, QueryError> {
+        cancel.check()?;
         let tree = index.tree();
         let mut left = budget;
         while left > 0 {
@@ -144,7 +144,7 @@ impl<'g> Search<'g> {
         std::mem::take(&mut self.hits).finish()
     }
 
-    fn next_branch(&mut self, tree: &Tree) -> Result<bool, FindError> {
+    fn next_branch(&mut self, tree: &Tree) -> Result<bool, QueryError> {
         while let Some(branch) = self.glob.branches().get(self.branch) {
             if self.hits.len() > self.limits.max_hits {
                 self.merge_hits()?;
@@ -162,16 +162,16 @@ impl<'g> Search<'g> {
     }
 
     /// Merges the hits of several branches, each name once.
-    fn merge_hits(&mut self) -> Result<(), FindError> {
+    fn merge_hits(&mut self) -> Result<(), QueryError> {
         if self.glob.branches().len() > 1 {
             self.hits.sort();
         }
         self.check(self.hits.len())
     }
 
-    fn check(&self, hits: usize) -> Result<(), FindError> {
+    fn check(&self, hits: usize) -> Result<(), QueryError> {
         match hits > self.limits.max_hits {
-            true => Err(FindError::too_many(self.glob.as_str(), self.limits)),
+            true => Err(self.limits.exceeded(self.glob.as_str())),
             false => Ok(()),
         }
     }
@@ -188,7 +188,7 @@ impl<'g> Search<'g> {
         accept: Accept<'_>,
         from: usize,
         budget: usize,
-    ) -> Result<usize, FindError> {
+    ) -> Result<usize, QueryError> {
         // The plan is taken out of `self`: it updates its cache while `self` records what it lets through.
         let (Some(frame), Some(mut plan)) = (self.frames.last(), self.plan.take()) else { return Ok(0) };
         let (dir, states, branch) = (frame.dir, frame.states, plan.branch());

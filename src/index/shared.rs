@@ -3,9 +3,9 @@
 use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::search::{Accept, Collect, Search};
-use super::{CHECK_EVERY, FindError, FindLimits, Findings, Index};
+use super::{CHECK_EVERY, FindLimits, Findings, Index};
 use plumbago_model::glob::Glob;
-use plumbago_model::{Cancel, MetricId};
+use plumbago_model::{Cancel, MetricId, QueryError};
 
 /// An index that many threads use.
 #[derive(Debug, Default)]
@@ -31,7 +31,7 @@ impl SharedIndex {
 
     /// The metrics and directories that match, sorted by path. A tagged name is found when the pattern is exactly that
     /// name. Waiting writers get a turn in between; what they change may or may not be seen.
-    pub fn find(&self, glob: &Glob, limits: FindLimits, cancel: &Cancel) -> Result<Findings, FindError> {
+    pub fn find(&self, glob: &Glob, limits: FindLimits, cancel: &Cancel) -> Result<Findings, QueryError> {
         self.search(glob, Collect::All, limits, &|_| true, cancel)
     }
 
@@ -41,7 +41,7 @@ impl SharedIndex {
         glob: &Glob,
         limits: FindLimits,
         cancel: &Cancel,
-    ) -> Result<Vec<(MetricId, String)>, FindError> {
+    ) -> Result<Vec<(MetricId, String)>, QueryError> {
         let found = self.search(glob, Collect::Leaves, limits, &|_| true, cancel)?;
         Ok(found.iter().filter_map(|found| Some((found.leaf?, found.path.to_owned()))).collect())
     }
@@ -54,7 +54,7 @@ impl SharedIndex {
         limits: FindLimits,
         accept: Accept<'_>,
         cancel: &Cancel,
-    ) -> Result<Findings, FindError> {
+    ) -> Result<Findings, QueryError> {
         let mut index = self.read();
         if let Some(found) = index.shortcut(glob, collect, accept) {
             return Ok(found);

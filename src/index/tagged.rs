@@ -5,8 +5,8 @@ use roaring::RoaringBitmap;
 
 use super::shared::SharedIndex;
 use super::tags::{Ids, Tag};
-use super::{CHECK_EVERY, FindError, FindLimits, Index};
-use plumbago_model::{Cancel, MetricId, TagCondition, TagWish, name};
+use super::{CHECK_EVERY, FindLimits, Index};
+use plumbago_model::{Cancel, MetricId, QueryError, TagCondition, TagWish, name};
 
 /// A tag and its size.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,16 +35,16 @@ impl SharedIndex {
         asked: Asked<'_>,
         limits: FindLimits,
         cancel: &Cancel,
-    ) -> Result<Vec<(MetricId, String)>, FindError> {
+    ) -> Result<Vec<(MetricId, String)>, QueryError> {
         let mut index = self.read();
         let ids = matching(&mut index, asked, cancel)?;
         if ids.len() > limits.max_hits as u64 {
-            return Err(FindError::too_many(asked.text, limits));
+            return Err(limits.exceeded(asked.text));
         }
         let mut found = Vec::with_capacity(ids.len() as usize);
         for (at, id) in ids.iter().enumerate() {
             if at % CHECK_EVERY == CHECK_EVERY - 1 {
-                pause(&mut index, asked, cancel)?;
+                pause(&mut index, cancel)?;
             }
             found.extend(index.name(MetricId(id)).map(|name| (MetricId(id), name.to_owned())));
         }
@@ -79,14 +79,13 @@ impl SharedIndex {
         accept: &dyn Fn(&str) -> bool,
         limit: usize,
         cancel: &Cancel,
-    ) -> Result<Option<Vec<(String, u64)>>, FindError> {
+    ) -> Result<Option<Vec<(String, u64)>>, QueryError> {
         let mut index = self.read();
         if index.tags.get(tag).is_none() {
             return Ok(None);
         }
         let mut found = Vec::new();
-        let asked = Asked { text: tag, conditions: &[] };
-        each_value(&mut index, asked, tag, prefix, cancel, |value, ids| {
+        each_value(&mut index, tag, prefix, cancel, |value, ids| {
             if accept(value) {
                 found.push((value.to_owned(), ids.len()));
             }
@@ -104,7 +103,7 @@ impl SharedIndex {
         prefix: &str,
         limit: usize,
         cancel: &Cancel,
-    ) -> Result<Vec<String>, FindError> {
+    ) -> Result<Vec<String>, QueryError> {
         let mut index = self.read();
         let ids = matching(&mut index, asked, cancel)?;
         let is_asked = |tag: &str| asked.conditions.iter().any(|condition| condition.tag() == tag);
@@ -122,14 +121,14 @@ impl SharedIndex {
         prefix: &str,
         limit: usize,
         cancel: &Cancel,
-    ) -> Result<Vec<String>, FindError> {
+    ) -> Result<Vec<String>, QueryError> {
         let mut index = self.read();
         let ids = matching(&mut index, asked, cancel)?;
         let mut found = Vec::new();
         if limit == 0 || ids.is_empty() {
             return Ok(found);
         }
-        each_value(&mut index, asked, tag, prefix, cancel, |value, of_value| {
+        each_value(&mut index, tag, prefix, cancel, |value, of_value| {
             if of_value.meets(&ids) {
                 found.push(value.to_owned());
             }
@@ -140,8 +139,8 @@ impl SharedIndex {
 }
 
 /// Lets a writer in, and stops the query when the client is gone.
-fn pause(index: &mut RwLockReadGuard<'_, Index>, asked: Asked<'_>, cancel: &Cancel) -> Result<(), FindError> {
-    cancel.check().map_err(|cancelled| FindError::cancelled(asked.text, cancelled))?;
+fn pause(index: &mut RwLockReadGuard<'_, Index>, cancel: &Cancel) -> Result<(), QueryError> {
+    cancel.check()?;
     RwLockReadGuard::bump(index);
     Ok(())
 }
@@ -152,7 +151,7 @@ fn matching(
     index: &mut RwLockReadGuard<'_, Index>,
     asked: Asked<'_>,
     cancel: &Cancel,
-) -> Result<RoaringBitmap, FindError> {
+) -> Result<RoaringBitmap, QueryError> {
     let mut conditions = asked.conditions.to_vec();
     conditions.sort_by_key(|condition| match condition.wanted() {
         TagWish::Is(_) => 0,
@@ -163,8 +162,8 @@ fn matching(
     });
     let mut found = index.tags.metrics().clone();
     for condition in conditions {
-        pause(index, asked, cancel)?;
-        narrow(index, &mut found, condition, asked, cancel)?;
+        pause(index, cancel)?;
+        narrow(index, &mut found, condition, cancel)?;
         if found.is_empty() {
             break;
         }
@@ -177,9 +176,8 @@ fn narrow(
     index: &mut RwLockReadGuard<'_, Index>,
     found: &mut RoaringBitmap,
     condition: &dyn TagCondition,
-    asked: Asked<'_>,
     cancel: &Cancel,
-) -> Result<(), FindError> {
+) -> Result<(), QueryError> {
     let tag = index.tags.get(condition.tag());
     match condition.wanted() {
         TagWish::Is(value) => match tag.and_then(|tag| tag.get(value)) {
@@ -203,12 +201,12 @@ fn narrow(
             }
         }
         TagWish::Tested { .. } if found.len() < tag.map_or(0, Tag::len) as u64 => {
-            return narrow_by_name(index, found, condition, asked, cancel);
+            return narrow_by_name(index, found, condition, cancel);
         }
         TagWish::Tested { prefix } => {
             let needed = !condition.holds("");
             let mut picked = RoaringBitmap::new();
-            each_value(index, asked, condition.tag(), prefix, cancel, |value, ids| {
+            each_value(index, condition.tag(), prefix, cancel, |value, ids| {
                 if condition.holds(value) == needed {
                     ids.add_to(&mut picked);
                 }
@@ -225,13 +223,12 @@ fn narrow_by_name(
     index: &mut RwLockReadGuard<'_, Index>,
     found: &mut RoaringBitmap,
     condition: &dyn TagCondition,
-    asked: Asked<'_>,
     cancel: &Cancel,
-) -> Result<(), FindError> {
+) -> Result<(), QueryError> {
     let mut kept = RoaringBitmap::new();
     for (at, id) in found.iter().enumerate() {
         if at % CHECK_EVERY == CHECK_EVERY - 1 {
-            pause(index, asked, cancel)?;
+            pause(index, cancel)?;
         }
         let value = index.name(MetricId(id)).map(|name| name::tag(name, condition.tag()));
         if value.is_some_and(|value| condition.holds(value)) {
@@ -245,12 +242,11 @@ fn narrow_by_name(
 /// Visits the values of a tag that begin with `prefix`, in order, for as long as `visit` wants more.
 fn each_value(
     index: &mut RwLockReadGuard<'_, Index>,
-    asked: Asked<'_>,
     tag: &str,
     prefix: &str,
     cancel: &Cancel,
     mut visit: impl FnMut(&str, &Ids) -> bool,
-) -> Result<(), FindError> {
+) -> Result<(), QueryError> {
     let mut last: Option<String> = None;
     loop {
         let Some(values) = index.tags.get(tag) else { return Ok(()) };
@@ -266,7 +262,7 @@ fn each_value(
             return Ok(());
         }
         last = next;
-        pause(index, asked, cancel)?;
+        pause(index, cancel)?;
     }
 }
 
@@ -280,7 +276,7 @@ mod tests {
     use super::*;
     use graphite_render::source::TagQuery;
 
-    const NO_LIMIT: FindLimits = FindLimits { max_hits: usize::MAX };
+    const NO_LIMIT: FindLimits = FindLimits::NONE;
 
     fn shared(names: &[String]) -> SharedIndex {
         let mut index = Index::new();
@@ -406,9 +402,9 @@ mod tests {
         let index = shared(&["m;a=1".to_owned(), "m;a=2".to_owned()]);
         let query = TagQuery::new(&["name=m"]).unwrap();
         let asked = Asked { text: "name=m", conditions: &query.conditions() };
-        let error = index.find_tagged(asked, FindLimits { max_hits: 1 }, &Cancel::never()).unwrap_err();
+        let error = index.find_tagged(asked, FindLimits::names(1), &Cancel::never()).unwrap_err();
         assert!(error.to_string().contains("`name=m` matches more than 1 names"), "{error}");
         let late = Cancel::at(std::time::Instant::now());
-        assert!(matches!(index.find_tagged(asked, NO_LIMIT, &late), Err(FindError::Deadline { .. })));
+        assert!(matches!(index.find_tagged(asked, NO_LIMIT, &late), Err(QueryError::Deadline)));
     }
 }

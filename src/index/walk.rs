@@ -22,7 +22,7 @@ pub struct NameWalk {
 impl NameWalk {
     /// A new walk.
     pub fn new() -> Self {
-        let limits = FindLimits { max_hits: usize::MAX };
+        let limits = FindLimits::NONE;
         Self { search: Search::new(&EVERYTHING, Collect::Leaves, limits), done: false }
     }
 

@@ -10,8 +10,8 @@ use parking_lot::RwLockReadGuard;
 
 use super::listing::Entry;
 use super::tree::{DirId, ROOT, Tree};
-use super::{CHECK_EVERY, FindError, Index, SharedIndex};
-use plumbago_model::{Cancel, Cancelled};
+use super::{CHECK_EVERY, Index, SharedIndex};
+use plumbago_model::{Cancel, Cancelled, QueryError};
 
 /// Most parts of all words together: as many as there are bits.
 const MAX_PARTS: usize = 32;
@@ -30,14 +30,14 @@ pub struct Hits {
 
 impl SharedIndex {
     /// The names that have all the words of `text`, at most `limit` of them. When the deadline passes, those found by then.
-    pub fn search_words(&self, text: &str, limit: usize, cancel: &Cancel) -> Result<Hits, FindError> {
+    pub fn search_words(&self, text: &str, limit: usize, cancel: &Cancel) -> Result<Hits, QueryError> {
         let lower = text.to_ascii_lowercase();
         let words = Words::parse(&lower)?;
         let mut hunt = Hunt { words: &words, limit, fits: Vec::new(), found: Vec::new(), total: 0 };
         let complete = match self.hunt(&mut hunt, cancel) {
             Ok(()) => true,
             Err(Cancelled { deadline: true }) => false,
-            Err(cancelled) => return Err(FindError::cancelled(text, cancelled)),
+            Err(cancelled) => return Err(cancelled.into()),
         };
         let Hunt { mut found, total, .. } = hunt;
         found.sort_by_cached_key(|entry| (entry.name.matches('.').count(), entry.name.clone()));
@@ -60,14 +60,13 @@ impl SharedIndex {
         }
         drop(index);
         let mut lower = Vec::new();
-        let visited = self.each_tagged(cancel, |name| {
+        self.each_tagged(cancel, |name| {
             lower.clear();
             lower.extend(name.bytes().map(|byte| byte.to_ascii_lowercase()));
             if hunt.words.stand_in(&lower) {
                 hunt.note(|| Entry { name: name.to_owned(), metric: true, below: 0 });
             }
-        });
-        visited.map_err(|error| Cancelled { deadline: matches!(error, FindError::Deadline { .. }) })
+        })
     }
 }
 
@@ -89,12 +88,14 @@ enum Part<'a> {
 }
 
 impl<'a> Words<'a> {
-    fn parse(lower: &'a str) -> Result<Self, FindError> {
+    fn parse(lower: &'a str) -> Result<Self, QueryError> {
         let mut words = Self { whole: Vec::new(), parts: Vec::new(), first: 0, last: 0 };
         for word in lower.split_whitespace() {
             let pieces: Vec<&str> = word.split('.').collect();
             if words.parts.len() + pieces.len() > MAX_PARTS {
-                return Err(FindError::TooManyWords { limit: MAX_PARTS });
+                return Err(QueryError::Invalid(format!(
+                    "a search takes at most {MAX_PARTS} words and parts of words between dots; leave some out"
+                )));
             }
             words.whole.push(Finder::new(word));
             words.first |= 1 << words.parts.len();
@@ -305,7 +306,7 @@ mod tests {
         assert!(!late.complete);
         let gone = Cancel::never();
         gone.cancel();
-        assert_eq!(index.search_words("leaf", 10, &gone), Err(FindError::Abandoned));
+        assert!(matches!(index.search_words("leaf", 10, &gone), Err(QueryError::Abandoned)));
         let words = "x ".repeat(MAX_PARTS + 1);
         assert!(index.search_words(&words, 10, &Cancel::never()).unwrap_err().to_string().contains("32"));
     }

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::points::{Points, PointsError};
+use super::points::Points;
 use super::view::View;
-use plumbago_model::{Cancel, MetricId, Policy, PolicyId, SlotRange, Window};
+use plumbago_model::{Cancel, MetricId, Policy, PolicyId, QueryError, SlotRange, Window};
 
 /// Metrics read in one go: enough to read a page of a block once, few enough to split over two cores.
 const READ_BATCH: usize = 64;
@@ -30,7 +30,7 @@ impl Points {
         until: i64,
         now: i64,
         cancel: &Cancel,
-    ) -> Result<Vec<Option<Series>>, PointsError> {
+    ) -> Result<Vec<Option<Series>>, QueryError> {
         let mut groups: HashMap<PolicyId, Vec<usize>> = HashMap::new();
         {
             let memory = self.memory();
@@ -83,8 +83,8 @@ impl Points {
         ids: &[MetricId],
         jobs: &[Job],
         cancel: &Cancel,
-    ) -> Result<Vec<(usize, Series)>, PointsError> {
-        let run = |jobs: &[Job]| -> Result<Vec<(usize, Series)>, PointsError> {
+    ) -> Result<Vec<(usize, Series)>, QueryError> {
+        let run = |jobs: &[Job]| -> Result<Vec<(usize, Series)>, QueryError> {
             let mut done = Vec::new();
             for job in jobs {
                 cancel.check()?;
@@ -109,7 +109,7 @@ impl Points {
         Ok(done)
     }
 
-    fn run_job(&self, ids: &[MetricId], job: &Job) -> Result<Vec<(usize, Series)>, PointsError> {
+    fn run_job(&self, ids: &[MetricId], job: &Job) -> Result<Vec<(usize, Series)>, QueryError> {
         let metrics = job.batch.iter().map(|&i| ids[i]).collect();
         let bounds = (job.range.start, job.range.end());
         let view = View::open_shared(self, (job.policy_id, Arc::clone(&job.policy)), metrics, bounds);

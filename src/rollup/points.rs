@@ -10,12 +10,12 @@ use super::policies::Policies;
 use super::view::Held;
 use crate::log::{Log, LogError, Syncer, encode_deleted, encode_metrics, encode_points, encode_policies};
 use crate::store::{Mark, MetricStore, PointStore, StoreError};
-use plumbago_model::{Cancelled, MetricId, MetricRecord, Point, Policy, PolicyId, Reject, Span};
+use plumbago_model::{MetricId, MetricRecord, Point, Policy, PolicyId, QueryError, Reject, Span};
 
 /// Accepting stops when memory holds this many times `head_points`.
 const HEAD_SLACK: usize = 4;
 
-/// Why points could not be accepted or read.
+/// Why points could not be accepted or changed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PointsError {
@@ -35,14 +35,14 @@ pub enum PointsError {
         /// Points allowed.
         limit: usize,
     },
-    /// Nobody waits for the answer any more.
-    #[error("the query was given up")]
-    Cancelled(Cancelled),
 }
 
-impl From<Cancelled> for PointsError {
-    fn from(cancelled: Cancelled) -> Self {
-        PointsError::Cancelled(cancelled)
+impl From<PointsError> for QueryError {
+    fn from(error: PointsError) -> Self {
+        match error {
+            PointsError::Store(error) => error.into(),
+            other => QueryError::Store(other.into()),
+        }
     }
 }
 

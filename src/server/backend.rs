@@ -5,12 +5,11 @@ use std::sync::Arc;
 
 use super::engine::Engine;
 use crate::http::browser::Browse;
-use crate::http::{Backend, EventFailure, FindFailure, NameStream, Node};
-use crate::index::{FindLimits, Found, NameWalk, SharedIndex};
-use crate::store::cassandra::names::LookupError;
+use crate::http::{Backend, NameStream, Node};
+use crate::index::{FindLimits, Found, NameWalk};
 use graphite_render::Source;
 use plumbago_model::glob::Glob;
-use plumbago_model::{Cancel, Cancelled, Event, EventFilter, EventId, MetricId, Policy, Span};
+use plumbago_model::{Cancel, MetricId, Policy, QueryError, Span};
 
 impl Backend for Engine {
     fn source(&self) -> &dyn Source {
@@ -27,15 +26,16 @@ impl Backend for Engine {
         window: Option<(i64, i64)>,
         cancel: &Cancel,
         visit: &mut dyn FnMut(Node<'_>),
-    ) -> Result<(), FindFailure> {
-        let glob = Glob::parse(query).map_err(|e| FindFailure::Invalid(e.to_string()))?;
-        let limits = FindLimits { max_hits: self.config.query.max_find_hits };
+    ) -> Result<(), QueryError> {
+        let glob = Glob::parse(query)?;
+        let max_hits = self.config.query.max_find_hits;
+        let limits = FindLimits::names(max_hits);
         // Only who writes everything knows when a metric has no data.
         let window = window.filter(|_| self.store.roster().is_none());
         if let Some(roster) = self.store.roster().filter(|roster| roster.must_ask()) {
             let mut nodes: BTreeMap<String, (bool, bool)> = BTreeMap::new();
             let has_unsent = roster.has_unsent(self);
-            for hit in roster.find(&glob, limits.max_hits, cancel).map_err(lookup_failure)? {
+            for hit in roster.find(&glob, max_hits, cancel)? {
                 nodes.insert(hit.path, (hit.leaf, hit.directory));
             }
             // What was created here a moment ago is not there yet. What was not may be deleted there.
@@ -73,30 +73,6 @@ impl Backend for Engine {
         self.index.read().lookup_many(names.iter().copied(), &mut ids);
         let policy = |id: Option<MetricId>| self.points.policies().get(self.points.state(id?)?.0);
         ids.into_iter().map(policy).collect()
-    }
-
-    fn index(&self) -> Result<&SharedIndex, FindFailure> {
-        self.whole_index()
-    }
-
-    fn tag_series(&self, paths: &[&str]) -> Result<Vec<String>, FindFailure> {
-        self.make_series(paths)
-    }
-
-    fn delete_series(&self, paths: &[&str]) -> Result<(), FindFailure> {
-        self.delete_tagged(paths)
-    }
-
-    fn add_event(&self, event: &Event) -> Result<EventId, EventFailure> {
-        self.record_event(event)
-    }
-
-    fn event(&self, id: EventId) -> Result<Option<Event>, EventFailure> {
-        self.find_event(id)
-    }
-
-    fn events(&self, filter: &EventFilter, cancel: &Cancel) -> Result<Vec<(EventId, Event)>, EventFailure> {
-        self.find_events(filter, cancel)
     }
 
     fn flush(&self, settle: bool) -> Result<(), String> {
@@ -146,15 +122,4 @@ fn node(found: Found<'_>, span: Span, window: Option<(i64, i64)>) -> Option<Node
         directory: found.directory,
         span: known,
     })
-}
-
-pub(super) fn lookup_failure(error: LookupError) -> FindFailure {
-    let text = error.to_string();
-    match error {
-        LookupError::Cancelled { cancelled: Cancelled { deadline: true }, .. } => FindFailure::Deadline,
-        LookupError::Cancelled { .. } => FindFailure::Abandoned,
-        LookupError::Cluster(error) if error.is_retryable() => FindFailure::Away(text),
-        LookupError::Cluster(_) => FindFailure::Store(text),
-        _ => FindFailure::Limit(text),
-    }
 }

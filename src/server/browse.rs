@@ -1,16 +1,14 @@
 //! What the metric browser asks of the engine.
 
-use super::backend::lookup_failure;
 use super::engine::{Engine, now};
 use crate::config::StoreKind;
 use crate::http::browser::{
     Branch, Browse, Health, LastPoint, Listing, Place, Portrait, RuleName, StageShape, Wanted,
 };
-use crate::http::{Backend, FindFailure, Node};
+use crate::http::{Backend, Node};
 use crate::index::{Entry, Page};
-use crate::rollup::PointsError;
 use plumbago_model::glob::Glob;
-use plumbago_model::{Cancel, MetricId, Policy, Reject, Span, name};
+use plumbago_model::{Cancel, MetricId, Policy, QueryError, Reject, Span, name};
 
 /// Words are looked for in all names; tables of a cluster know components only.
 const UNKNOWN_WORDS: &str = "searching by words needs all names in memory: write a glob such as servers.*.load, or set \
@@ -23,7 +21,7 @@ const LAST_POINT_WITHIN_SECS: i64 = 2 * 3600;
 const LAST_POINT_IN_CLUSTER_SECS: i64 = 86_400;
 
 impl Browse for Engine {
-    fn list(&self, place: Place<'_>, wanted: Wanted<'_>, cancel: &Cancel) -> Result<Listing, FindFailure> {
+    fn list(&self, place: Place<'_>, wanted: Wanted<'_>, cancel: &Cancel) -> Result<Listing, QueryError> {
         if self.asks_cluster() {
             return self.list_by_find(place, wanted, cancel);
         }
@@ -32,33 +30,28 @@ impl Browse for Engine {
             Place::TaggedNames => self.index.tagged_names(wanted, cancel),
             Place::TaggedWith(name) => self.index.tagged_with_name(name, wanted, cancel),
         };
-        let Page { entries, total } = page.map_err(FindFailure::from)?;
+        let Page { entries, total } = page?;
         Ok(Listing { nodes: entries.into_iter().map(branch).collect(), total, complete: true })
     }
 
-    fn search(&self, text: &str, limit: usize, cancel: &Cancel) -> Result<Listing, FindFailure> {
+    fn search(&self, text: &str, limit: usize, cancel: &Cancel) -> Result<Listing, QueryError> {
         if text.contains(['*', '?', '[', '{']) {
             return self.collect(text, Wanted { after: "", limit }, cancel, str::to_owned);
         }
         if self.asks_cluster() {
-            return Err(FindFailure::Invalid(UNKNOWN_WORDS.to_owned()));
+            return Err(QueryError::Invalid(UNKNOWN_WORDS.to_owned()));
         }
-        let hits = self.index.search_words(text, limit, cancel).map_err(FindFailure::from)?;
+        let hits = self.index.search_words(text, limit, cancel)?;
         let nodes = hits.entries.into_iter().map(branch).collect();
         Ok(Listing { nodes, total: hits.total, complete: hits.complete })
     }
 
-    fn portrait(&self, name: &str, cancel: &Cancel) -> Result<Option<Portrait>, FindFailure> {
+    fn portrait(&self, name: &str, cancel: &Cancel) -> Result<Option<Portrait>, QueryError> {
         let Some(id) = self.known(name, cancel)? else { return Ok(None) };
         let Some((policy, span)) = self.points.state(id) else { return Ok(None) };
         let Some(policy) = self.points.policies().get(policy) else { return Ok(None) };
-        let failed = |error: PointsError| match error {
-            PointsError::Cancelled(cancelled) if cancelled.deadline => FindFailure::Deadline,
-            PointsError::Cancelled(_) => FindFailure::Abandoned,
-            other => FindFailure::Store(other.to_string()),
-        };
-        let last = self.last_point(id, span, cancel).map_err(failed)?;
-        let bytes = self.chunk_bytes(&[id]).map_err(failed)?;
+        let last = self.last_point(id, span, cancel)?;
+        let bytes = self.chunk_bytes(&[id])?;
         let known = span != Span::EMPTY;
         Ok(Some(Portrait {
             first: known.then_some(span.first),
@@ -99,12 +92,12 @@ impl Browse for Engine {
 
 impl Engine {
     /// The metric of this name, which may be in the cluster alone.
-    fn known(&self, name: &str, cancel: &Cancel) -> Result<Option<MetricId>, FindFailure> {
+    fn known(&self, name: &str, cancel: &Cancel) -> Result<Option<MetricId>, QueryError> {
         let known = self.index.read().lookup(name.as_bytes());
         let roster = self.store.roster().filter(|roster| known.is_none() && roster.must_ask());
         let Some(roster) = roster else { return Ok(known) };
         let Ok(glob) = Glob::parse(name) else { return Ok(None) };
-        let found = roster.find_leaves(self, &glob, 1, cancel).map_err(lookup_failure)?;
+        let found = roster.find_leaves(self, &glob, 1, cancel)?;
         Ok(found.into_iter().find(|(_, found)| found == name).map(|(id, _)| id))
     }
 
@@ -114,7 +107,7 @@ impl Engine {
         id: MetricId,
         span: Span,
         cancel: &Cancel,
-    ) -> Result<Option<(u32, f64)>, PointsError> {
+    ) -> Result<Option<(u32, f64)>, QueryError> {
         let now = i64::from(now());
         let (from, until) = match self.store.roster() {
             None => (i64::from(span.last) - LAST_POINT_WITHIN_SECS, i64::from(span.last)),
@@ -148,7 +141,7 @@ impl Engine {
         place: Place<'_>,
         wanted: Wanted<'_>,
         cancel: &Cancel,
-    ) -> Result<Listing, FindFailure> {
+    ) -> Result<Listing, QueryError> {
         let Place::Directory(path) = place else {
             return Ok(Listing { complete: true, ..Listing::default() });
         };
@@ -164,7 +157,7 @@ impl Engine {
         wanted: Wanted<'_>,
         cancel: &Cancel,
         name: impl Fn(&str) -> String,
-    ) -> Result<Listing, FindFailure> {
+    ) -> Result<Listing, QueryError> {
         let mut listing = Listing { complete: true, ..Listing::default() };
         let found = self.find(glob, None, cancel, &mut |node: Node<'_>| {
             listing.total += 1;
@@ -175,7 +168,7 @@ impl Engine {
             }
         });
         match found {
-            Err(FindFailure::Deadline) => listing.complete = false,
+            Err(QueryError::Deadline) => listing.complete = false,
             found => found?,
         }
         Ok(listing)

@@ -15,6 +15,7 @@ use crate::receive::Sampler;
 use crate::resolve::Resolver;
 use crate::rollup::{Points, PointsError};
 use crate::rules::Rules;
+use crate::store::StoreError;
 use crate::telemetry::Telemetry;
 use plumbago_model::{MetricId, MetricRecord, Policy, PolicyId, Span, Stage};
 
@@ -106,8 +107,8 @@ impl Engine {
     }
 
     /// Bytes of the blocks' chunks of some metrics, by ascending id.
-    pub fn chunk_bytes(&self, ids: &[MetricId]) -> Result<u64, PointsError> {
-        Ok(self.store.chunk_bytes(ids)?)
+    pub fn chunk_bytes(&self, ids: &[MetricId]) -> Result<u64, StoreError> {
+        self.store.chunk_bytes(ids)
     }
 
     /// Deletes metrics, their names and their points; in a cluster for all its servers.

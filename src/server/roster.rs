@@ -488,7 +488,7 @@ impl Roster {
             names.into_iter().filter_map(known).collect()
         };
         // What was created here a moment ago is not there yet. Of all others the cluster knows better whether they are.
-        let here = engine.index.find_leaves(glob, FindLimits { max_hits }, cancel).unwrap_or_default();
+        let here = engine.index.find_leaves(glob, FindLimits::series(max_hits), cancel).unwrap_or_default();
         found.extend(here.into_iter().filter(|(id, _)| id.0 >= sent));
         found.sort_by(|(_, a), (_, b)| a.cmp(b));
         found.dedup();

@@ -31,8 +31,8 @@ use std::ops::{ControlFlow, RangeInclusive};
 use std::path::PathBuf;
 
 use plumbago_model::{
-    Aggregator, Event, EventId, MetricId, MetricRecord, Partial, Policy, PolicyId, SlotRange, Span, Stage,
-    Window,
+    Aggregator, Event, EventId, MetricId, MetricRecord, Partial, Policy, PolicyId, QueryError, SlotRange,
+    Span, Stage, Window,
 };
 
 /// Why a store could not do as told.
@@ -84,6 +84,17 @@ impl StoreError {
             StoreError::Io { .. } => true,
             StoreError::Cluster(error) => error.is_retryable(),
             _ => false,
+        }
+    }
+}
+
+impl From<StoreError> for QueryError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::SecondFull { .. } => QueryError::Limit(error.to_string()),
+            // A file that cannot be read needs a person; a cluster comes back by itself.
+            StoreError::Cluster(error) if error.is_retryable() => QueryError::Away(error.into()),
+            other => QueryError::Store(other.into()),
         }
     }
 }

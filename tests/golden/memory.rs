@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use graphite_render::{FetchRequest, Fetched, Source, SourceError};
+use graphite_render::{FetchRequest, Fetched, Source};
 use plumbago::http::browser::Browse;
-use plumbago::http::{Backend, EventFailure, FindFailure, NameStream, Node};
+use plumbago::http::{Backend, EventLog, NameStream, Node, TaggedSeries};
 use plumbago::index::{Asked, FindLimits, Index, SharedIndex};
 use plumbago_model::glob::Glob;
-use plumbago_model::{Cancel, Event, EventFilter, EventId, MetricId};
+use plumbago_model::{Cancel, Event, EventFilter, EventId, MetricId, QueryError};
 
 use super::parse::Stored;
 
-const LIMITS: FindLimits = FindLimits { max_hits: 1000 };
+const LIMITS: FindLimits = FindLimits::names(1000);
 
 /// The data set; a metric's id is its place in it.
 pub(crate) struct Memory {
@@ -37,30 +37,29 @@ impl Memory {
         found
     }
 
-    fn fetch_one(&self, request: &FetchRequest, cancel: &Cancel) -> Result<Vec<Fetched>, SourceError> {
-        let invalid = |e: &dyn std::fmt::Display| SourceError::Invalid(e.to_string());
+    fn fetch_one(&self, request: &FetchRequest, cancel: &Cancel) -> Result<Vec<Fetched>, QueryError> {
         let leaves = match &request.tags {
             Some(query) => {
                 let asked = Asked { text: &request.pattern, conditions: &query.conditions() };
                 self.index.find_tagged(asked, LIMITS, cancel)
             }
             None => {
-                let glob = Glob::parse(&request.pattern).map_err(|e| invalid(&e))?;
+                let glob = Glob::parse(&request.pattern)?;
                 self.index.find_leaves(&glob, LIMITS, cancel)
             }
         };
-        let leaves = leaves.map_err(|e| invalid(&e))?;
+        let leaves = leaves?;
         let series = |(id, _): (MetricId, String)| &self.series[id.0 as usize];
         Ok(leaves.into_iter().map(|leaf| window(series(leaf), request.from, request.until)).collect())
     }
 }
 
 impl Source for Memory {
-    fn fetch(&self, requests: &[FetchRequest], cancel: &Cancel) -> Result<Vec<Vec<Fetched>>, SourceError> {
+    fn fetch(&self, requests: &[FetchRequest], cancel: &Cancel) -> Result<Vec<Vec<Fetched>>, QueryError> {
         requests.iter().map(|request| self.fetch_one(request, cancel)).collect()
     }
 
-    fn event_times(&self, filter: &EventFilter, _: &Cancel) -> Result<Vec<u32>, SourceError> {
+    fn event_times(&self, filter: &EventFilter, _: &Cancel) -> Result<Vec<u32>, QueryError> {
         Ok(self.events_by_time(filter).iter().map(|(_, event)| event.when).collect())
     }
 }
@@ -93,10 +92,9 @@ impl Backend for Memory {
         _: Option<(i64, i64)>,
         cancel: &Cancel,
         visit: &mut dyn FnMut(Node<'_>),
-    ) -> Result<(), FindFailure> {
-        let invalid = |e: &dyn std::fmt::Display| FindFailure::Invalid(e.to_string());
-        let glob = Glob::parse(query).map_err(|e| invalid(&e))?;
-        let found = self.index.find(&glob, LIMITS, cancel).map_err(|e| invalid(&e))?;
+    ) -> Result<(), QueryError> {
+        let glob = Glob::parse(query)?;
+        let found = self.index.find(&glob, LIMITS, cancel)?;
         let span = |id: MetricId| {
             let s = &self.series[id.0 as usize];
             Some((s.first as u32, (s.first + s.step * s.values.len() as i64) as u32))
@@ -117,31 +115,6 @@ impl Backend for Memory {
         Box::new(move |limit| names.by_ref().take(limit).collect())
     }
 
-    fn index(&self) -> Result<&SharedIndex, FindFailure> {
-        Ok(&self.index)
-    }
-
-    fn tag_series(&self, _: &[&str]) -> Result<Vec<String>, FindFailure> {
-        Err(FindFailure::Store("the data set stays as it is".to_owned()))
-    }
-
-    fn delete_series(&self, _: &[&str]) -> Result<(), FindFailure> {
-        Err(FindFailure::Store("the data set stays as it is".to_owned()))
-    }
-
-    fn add_event(&self, _: &Event) -> Result<EventId, EventFailure> {
-        Err(EventFailure::Store("the data set stays as it is".to_owned()))
-    }
-
-    fn event(&self, id: EventId) -> Result<Option<Event>, EventFailure> {
-        let place = usize::try_from(id.0).ok().and_then(|id| id.checked_sub(1));
-        Ok(place.and_then(|place| self.events.get(place)).cloned())
-    }
-
-    fn events(&self, filter: &EventFilter, _: &Cancel) -> Result<Vec<(EventId, Event)>, EventFailure> {
-        Ok(self.events_by_time(filter))
-    }
-
     fn flush(&self, _settle: bool) -> Result<(), String> {
         Ok(())
     }
@@ -152,5 +125,38 @@ impl Backend for Memory {
 
     fn prometheus(&self) -> String {
         String::new()
+    }
+}
+
+impl TaggedSeries for Memory {
+    fn index(&self) -> Result<&SharedIndex, QueryError> {
+        Ok(&self.index)
+    }
+
+    fn tag_series(&self, _: &[&str]) -> Result<Vec<String>, QueryError> {
+        Err(QueryError::Store("the data set stays as it is".into()))
+    }
+
+    fn delete_series(&self, _: &[&str]) -> Result<(), QueryError> {
+        Err(QueryError::Store("the data set stays as it is".into()))
+    }
+}
+
+impl EventLog for Memory {
+    fn max_event_bytes(&self) -> usize {
+        usize::MAX
+    }
+
+    fn add_event(&self, _: &Event) -> Result<EventId, QueryError> {
+        Err(QueryError::Store("the data set stays as it is".into()))
+    }
+
+    fn event(&self, id: EventId) -> Result<Option<Event>, QueryError> {
+        let place = usize::try_from(id.0).ok().and_then(|id| id.checked_sub(1));
+        Ok(place.and_then(|place| self.events.get(place)).cloned())
+    }
+
+    fn events(&self, filter: &EventFilter, _: &Cancel) -> Result<Vec<(EventId, Event)>, QueryError> {
+        Ok(self.events_by_time(filter))
     }
 }

@@ -105,3 +105,26 @@ fn a_lone_point_is_the_last_one() {
     let portrait = server.json("/internal/browser/metric?name=lone");
     assert_eq!(portrait["last"], json!({"time": time, "value": 2.5}), "{portrait}");
 }
+
+#[test]
+fn a_cluster_that_is_out_of_reach_is_503_wherever_it_is_asked() {
+    // Nothing listens on port 1.
+    let server = Setup::new()
+        .set("store.kind", "cassandra")
+        .set("store.cassandra.nodes", "127.0.0.1:1")
+        .set("store.cassandra.request_timeout", "1s")
+        .set("store.cassandra.index", "sasi")
+        .start();
+    server.store(&format!("a.b 1 {}\n", now()));
+    for path in [
+        "/internal/browser/metric?name=a.b",
+        "/internal/browser/tree",
+        "/metrics/find?query=a.*",
+        "/render?target=a.b&format=json",
+        "/events/get_data",
+    ] {
+        let answer = server.get(path);
+        assert_eq!(answer.status, 503, "{path}: {}", answer.body);
+        assert!(answer.body.contains("out of reach"), "{path}: {}", answer.body);
+    }
+}

@@ -1,10 +1,9 @@
 //! Why a render request has no answer.
 
-use plumbago_model::Cancelled;
 use plumbago_model::pattern::PatternError;
+use plumbago_model::{Cancelled, QueryError};
 
 use crate::grammar::GrammarError;
-use crate::source::SourceError;
 use crate::time::IntervalError;
 
 /// What can go wrong between targets and series. The texts follow graphite-web, which clients show to people.
@@ -27,21 +26,9 @@ pub enum RenderError {
         /// The targets of the request.
         targets: Vec<String>,
     },
-    /// The request needs more than a limit allows. The text names the limit.
-    #[error("{0}")]
-    Limit(String),
-    /// The deadline passed.
-    #[error("the query took longer than its deadline")]
-    Deadline,
-    /// The client went away.
-    #[error("the client went away")]
-    Abandoned,
-    /// The store failed.
-    #[error("reading the store failed: {0}")]
-    Store(String),
-    /// The store is out of reach for now.
-    #[error("the store is out of reach: {0}")]
-    Away(String),
+    /// The series could not be had, or took too much to compute.
+    #[error(transparent)]
+    Query(QueryError),
 }
 
 fn targets_clause(targets: &[String]) -> String {
@@ -52,6 +39,11 @@ impl RenderError {
     /// A mistake in the request.
     pub fn invalid(message: impl Into<String>) -> Self {
         RenderError::Invalid { message: message.into(), targets: Vec::new() }
+    }
+
+    /// The request needs more than a limit allows; the text names the limit.
+    pub fn limit(text: impl Into<String>) -> Self {
+        RenderError::Query(QueryError::Limit(text.into()))
     }
 
     /// The same error, telling which targets were asked for.
@@ -73,19 +65,15 @@ impl From<PatternError> for RenderError {
 
 impl From<Cancelled> for RenderError {
     fn from(cancelled: Cancelled) -> Self {
-        if cancelled.deadline { RenderError::Deadline } else { RenderError::Abandoned }
+        RenderError::Query(cancelled.into())
     }
 }
 
-impl From<SourceError> for RenderError {
-    fn from(error: SourceError) -> Self {
+impl From<QueryError> for RenderError {
+    fn from(error: QueryError) -> Self {
         match error {
-            SourceError::Limit(text) => RenderError::Limit(text),
-            SourceError::Deadline => RenderError::Deadline,
-            SourceError::Abandoned => RenderError::Abandoned,
-            SourceError::Invalid(text) => RenderError::invalid(text),
-            SourceError::Store(text) => RenderError::Store(text),
-            SourceError::Away(text) => RenderError::Away(text),
+            QueryError::Invalid(text) => RenderError::invalid(text),
+            other => RenderError::Query(other),
         }
     }
 }

@@ -32,7 +32,7 @@ pub mod time;
 
 pub use error::RenderError;
 pub use eval::render;
-pub use plumbago_model::Cancel;
+pub use plumbago_model::{Cancel, QueryError};
 pub use request::{Request, TimeRange};
 pub use series::Series;
-pub use source::{FetchRequest, Fetched, MemorySource, Source, SourceError};
+pub use source::{FetchRequest, Fetched, MemorySource, Source};

@@ -8,8 +8,8 @@ use crate::error::RenderError;
 use crate::eval::render;
 use crate::request::Request;
 use crate::series::Series;
-use crate::source::{FetchRequest, Fetched, MemorySource, Source, SourceError};
-use plumbago_model::{Cancel, Event, EventFilter};
+use crate::source::{FetchRequest, Fetched, MemorySource, Source};
+use plumbago_model::{Cancel, Event, EventFilter, QueryError};
 
 /// Null.
 pub(crate) const N: f64 = f64::NAN;
@@ -87,12 +87,12 @@ impl Memory {
 }
 
 impl Source for Memory {
-    fn fetch(&self, requests: &[FetchRequest], cancel: &Cancel) -> Result<Vec<Vec<Fetched>>, SourceError> {
+    fn fetch(&self, requests: &[FetchRequest], cancel: &Cancel) -> Result<Vec<Vec<Fetched>>, QueryError> {
         self.asked.lock().push(requests.to_vec());
         self.series.fetch(requests, cancel)
     }
 
-    fn event_times(&self, filter: &EventFilter, cancel: &Cancel) -> Result<Vec<u32>, SourceError> {
+    fn event_times(&self, filter: &EventFilter, cancel: &Cancel) -> Result<Vec<u32>, QueryError> {
         self.series.event_times(filter, cancel)
     }
 }

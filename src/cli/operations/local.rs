@@ -20,7 +20,7 @@ const DELETE_BATCH: usize = 10_000;
 
 fn leaves(engine: &Engine, glob: &str) -> Result<Vec<(MetricId, String)>> {
     let glob = Glob::parse(glob).map_err(|e| UsageError(e.to_string()))?;
-    let limits = FindLimits { max_hits: usize::MAX };
+    let limits = FindLimits::NONE;
     Ok(engine.index.find_leaves(&glob, limits, &Cancel::never())?)
 }
 

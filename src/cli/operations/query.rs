@@ -24,7 +24,7 @@ pub(in crate::cli) fn find(config: &Config, arguments: &Find, output: Output) ->
     let glob = Glob::parse(&arguments.glob).map_err(|e| UsageError(e.to_string()))?;
     let mut found: Vec<(String, bool, bool)> = Vec::new();
     if let Some(engine) = open(config)? {
-        let limits = FindLimits { max_hits: usize::MAX };
+        let limits = FindLimits::NONE;
         let nodes = engine.index.find(&glob, limits, &Cancel::never())?;
         found.extend(nodes.iter().map(|n| (n.path.to_owned(), n.leaf.is_some(), n.directory)));
     } else {

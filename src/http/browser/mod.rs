@@ -18,9 +18,8 @@ pub(super) use {search::handle as search, tree::handle as tree};
 
 use serde::Serialize;
 
-use super::FindFailure;
 pub use crate::index::Wanted;
-use plumbago_model::Cancel;
+use plumbago_model::{Cancel, QueryError};
 
 /// Most nodes in one answer. A page is for looking at: who wants more types another letter.
 const MAX_NODES: i64 = 1000;
@@ -28,13 +27,13 @@ const MAX_NODES: i64 = 1000;
 /// What the browser asks of the server behind it. All methods may block.
 pub trait Browse {
     /// A page of a directory.
-    fn list(&self, place: Place<'_>, wanted: Wanted<'_>, cancel: &Cancel) -> Result<Listing, FindFailure>;
+    fn list(&self, place: Place<'_>, wanted: Wanted<'_>, cancel: &Cancel) -> Result<Listing, QueryError>;
 
     /// Names that have all words of a text, or that match it if it is a glob. When the deadline passes, those found by then.
-    fn search(&self, text: &str, limit: usize, cancel: &Cancel) -> Result<Listing, FindFailure>;
+    fn search(&self, text: &str, limit: usize, cancel: &Cancel) -> Result<Listing, QueryError>;
 
     /// What is known of a metric; `None` if there is none of that name.
-    fn portrait(&self, name: &str, cancel: &Cancel) -> Result<Option<Portrait>, FindFailure>;
+    fn portrait(&self, name: &str, cancel: &Cancel) -> Result<Option<Portrait>, QueryError>;
 
     /// How the server is.
     fn health(&self) -> Health;

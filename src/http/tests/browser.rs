@@ -99,6 +99,7 @@ fn a_metric_is_described_or_missing() {
     );
     let missing = server.get("/internal/browser/metric?name=no.such");
     assert_eq!((missing.status, missing.body.as_str()), (404, "there is no metric `no.such`\n"));
+    assert_eq!(server.get("/internal/browser/metric?name=away").status, 503);
 }
 
 #[test]

@@ -91,10 +91,11 @@ fn what_is_wrong_is_told_as_json_and_counted() {
         let error: Value = serde_json::from_str(&reply.body).unwrap_or_else(|_| panic!("{}", reply.body));
         (reply.status, error["error"].as_str().unwrap().to_owned())
     };
+    let long = json!({ "what": "x".repeat(101) }).to_string();
     for (method, path, body, status, part) in [
         ("POST", "/events/", "what=x", 400, "an event is a JSON object"),
         ("POST", "/events/", r#"{"what":"x","tags":1}"#, 400, "must be an array or space-separated string"),
-        ("POST", "/events", r#"{"what":"long"}"#, 413, "ingest.max_event_bytes"),
+        ("POST", "/events", &long, 413, "101 bytes of text; ingest.max_event_bytes allows 100"),
         ("POST", "/events", r#"{"what":"store"}"#, 500, "the store of events failed: disk on fire"),
         ("POST", "/events", r#"{"what":"away"}"#, 503, "out of reach: no node answers"),
         ("PUT", "/events/", "", 405, "PUT is not possible here"),

@@ -8,10 +8,10 @@ use globset::GlobBuilder;
 use parking_lot::Mutex;
 
 use crate::http::browser::{Branch, Browse, Health, Listing, Place, Portrait, Wanted};
-use crate::http::{Backend, EventFailure, FindFailure, NameStream, Node};
+use crate::http::{Backend, EventLog, NameStream, Node, TaggedSeries};
 use crate::index::SharedIndex;
-use graphite_render::{FetchRequest, Fetched, Source, SourceError};
-use plumbago_model::{Cancel, Cancelled, Event, EventFilter, EventId, MetricId, TagFilter, name};
+use graphite_render::{FetchRequest, Fetched, Source};
+use plumbago_model::{Cancel, Cancelled, Event, EventFilter, EventId, MetricId, QueryError, TagFilter, name};
 
 /// The metrics, all with data from 1000 to 2000.
 pub(super) const LEAVES: [&str; 14] = [
@@ -94,16 +94,16 @@ impl Backend for FakeBackend {
         window: Option<(i64, i64)>,
         cancel: &Cancel,
         visit: &mut dyn FnMut(Node<'_>),
-    ) -> Result<(), FindFailure> {
+    ) -> Result<(), QueryError> {
         *self.window.lock() = window;
         match query {
-            "limit" => return Err(FindFailure::Limit("more than 5 hits (query.max_find_hits)".into())),
-            "invalid" => return Err(FindFailure::Invalid("unclosed `{` in `invalid`".into())),
-            "store" => return Err(FindFailure::Store("disk on fire".into())),
-            "away" => return Err(FindFailure::Away("no node answers".into())),
+            "limit" => return Err(QueryError::Limit("more than 5 hits (query.max_find_hits)".into())),
+            "invalid" => return Err(QueryError::Invalid("unclosed `{` in `invalid`".into())),
+            "store" => return Err(QueryError::Store("disk on fire".into())),
+            "away" => return Err(QueryError::Away("no node answers".into())),
             "panic" => panic!("a bug"),
-            "slow" if self.dawdle(cancel).deadline => return Err(FindFailure::Deadline),
-            "slow" => return Err(FindFailure::Abandoned),
+            "slow" if self.dawdle(cancel).deadline => return Err(QueryError::Deadline),
+            "slow" => return Err(QueryError::Abandoned),
             _ => {}
         }
         // Two that are found by no pattern.
@@ -145,58 +145,6 @@ impl Backend for FakeBackend {
         Box::new(move |limit| names.by_ref().take(limit).collect())
     }
 
-    fn index(&self) -> Result<&SharedIndex, FindFailure> {
-        Ok(&self.index)
-    }
-
-    fn tag_series(&self, paths: &[&str]) -> Result<Vec<String>, FindFailure> {
-        self.make(paths);
-        Ok(paths.iter().map(|path| canonical(path)).collect())
-    }
-
-    fn delete_series(&self, paths: &[&str]) -> Result<(), FindFailure> {
-        let mut index = self.index.write();
-        for path in paths {
-            let id = index.lookup(canonical(path).as_bytes()).unwrap();
-            index.remove(id);
-        }
-        Ok(())
-    }
-
-    fn add_event(&self, event: &Event) -> Result<EventId, EventFailure> {
-        match event.what.as_str() {
-            "long" => {
-                return Err(EventFailure::TooLong("the event has 5 bytes (ingest.max_event_bytes)".into()));
-            }
-            "store" => return Err(EventFailure::Store("disk on fire".into())),
-            "away" => return Err(EventFailure::Away("no node answers".into())),
-            _ => {}
-        }
-        let mut events = self.events.lock();
-        events.push(event.clone());
-        Ok(EventId(events.len() as u64))
-    }
-
-    fn event(&self, id: EventId) -> Result<Option<Event>, EventFailure> {
-        let at = usize::try_from(id.0).unwrap().wrapping_sub(1);
-        Ok(self.events.lock().get(at).cloned())
-    }
-
-    fn events(&self, filter: &EventFilter, cancel: &Cancel) -> Result<Vec<(EventId, Event)>, EventFailure> {
-        if filter.tags == TagFilter::All(vec!["slow".to_owned()]) {
-            self.dawdle(cancel);
-            return Err(EventFailure::Deadline);
-        }
-        let events = self.events.lock();
-        let numbered = (1..).map(EventId).zip(events.iter().cloned());
-        let mut found: Vec<_> = numbered.filter(|(_, event)| filter.takes(event)).collect();
-        found.sort_by_key(|(_, event)| event.when);
-        if found.len() > 5 {
-            return Err(EventFailure::Limit("more than 5 events (query.max_events)".into()));
-        }
-        Ok(found)
-    }
-
     fn flush(&self, _settle: bool) -> Result<(), String> {
         self.flushes.fetch_add(1, Ordering::SeqCst);
         if self.broken.load(Ordering::SeqCst) { Err("no space left".to_owned()) } else { Ok(()) }
@@ -211,16 +159,73 @@ impl Backend for FakeBackend {
     }
 }
 
+impl TaggedSeries for FakeBackend {
+    fn index(&self) -> Result<&SharedIndex, QueryError> {
+        Ok(&self.index)
+    }
+
+    fn tag_series(&self, paths: &[&str]) -> Result<Vec<String>, QueryError> {
+        self.make(paths);
+        Ok(paths.iter().map(|path| canonical(path)).collect())
+    }
+
+    fn delete_series(&self, paths: &[&str]) -> Result<(), QueryError> {
+        let mut index = self.index.write();
+        for path in paths {
+            let id = index.lookup(canonical(path).as_bytes()).unwrap();
+            index.remove(id);
+        }
+        Ok(())
+    }
+}
+
+impl EventLog for FakeBackend {
+    fn max_event_bytes(&self) -> usize {
+        100
+    }
+
+    fn add_event(&self, event: &Event) -> Result<EventId, QueryError> {
+        match event.what.as_str() {
+            "store" => return Err(QueryError::Store("disk on fire".into())),
+            "away" => return Err(QueryError::Away("no node answers".into())),
+            _ => {}
+        }
+        let mut events = self.events.lock();
+        events.push(event.clone());
+        Ok(EventId(events.len() as u64))
+    }
+
+    fn event(&self, id: EventId) -> Result<Option<Event>, QueryError> {
+        let at = usize::try_from(id.0).unwrap().wrapping_sub(1);
+        Ok(self.events.lock().get(at).cloned())
+    }
+
+    fn events(&self, filter: &EventFilter, cancel: &Cancel) -> Result<Vec<(EventId, Event)>, QueryError> {
+        if filter.tags == TagFilter::All(vec!["slow".to_owned()]) {
+            self.dawdle(cancel);
+            return Err(QueryError::Deadline);
+        }
+        let events = self.events.lock();
+        let numbered = (1..).map(EventId).zip(events.iter().cloned());
+        let mut found: Vec<_> = numbered.filter(|(_, event)| filter.takes(event)).collect();
+        found.sort_by_key(|(_, event)| event.when);
+        if found.len() > 5 {
+            return Err(QueryError::Limit("more than 5 events (query.max_events)".into()));
+        }
+        Ok(found)
+    }
+}
+
 impl Browse for FakeBackend {
-    fn list(&self, place: Place<'_>, wanted: Wanted<'_>, _: &Cancel) -> Result<Listing, FindFailure> {
+    fn list(&self, place: Place<'_>, wanted: Wanted<'_>, _: &Cancel) -> Result<Listing, QueryError> {
         let name = format!("{place:?} {} {}", wanted.after, wanted.limit);
         let nodes = vec![Branch { name, metric: true, directory: true, below: Some(7) }];
         Ok(Listing { nodes, total: 1, complete: true })
     }
 
-    fn search(&self, text: &str, limit: usize, cancel: &Cancel) -> Result<Listing, FindFailure> {
+    fn search(&self, text: &str, limit: usize, cancel: &Cancel) -> Result<Listing, QueryError> {
         match text {
-            "invalid" => return Err(FindFailure::Invalid("too many words".into())),
+            "invalid" => return Err(QueryError::Invalid("too many words".into())),
             "slow" if self.dawdle(cancel).deadline => return Ok(Listing::default()),
             _ => {}
         }
@@ -229,7 +234,10 @@ impl Browse for FakeBackend {
         Ok(Listing { nodes, total: 1, complete: true })
     }
 
-    fn portrait(&self, name: &str, _: &Cancel) -> Result<Option<Portrait>, FindFailure> {
+    fn portrait(&self, name: &str, _: &Cancel) -> Result<Option<Portrait>, QueryError> {
+        if name == "away" {
+            return Err(QueryError::Away("no node answers".into()));
+        }
         Ok((name == "a.b").then(|| Portrait {
             name: name.to_owned(),
             uuid: String::new(),
@@ -252,20 +260,20 @@ impl Browse for FakeBackend {
 }
 
 impl Source for FakeBackend {
-    fn fetch(&self, requests: &[FetchRequest], cancel: &Cancel) -> Result<Vec<Vec<Fetched>>, SourceError> {
+    fn fetch(&self, requests: &[FetchRequest], cancel: &Cancel) -> Result<Vec<Vec<Fetched>>, QueryError> {
         requests.iter().map(|request| self.fetch_one(request, cancel)).collect()
     }
 }
 
 impl FakeBackend {
-    fn fetch_one(&self, request: &FetchRequest, cancel: &Cancel) -> Result<Vec<Fetched>, SourceError> {
+    fn fetch_one(&self, request: &FetchRequest, cancel: &Cancel) -> Result<Vec<Fetched>, QueryError> {
         match request.pattern.as_str() {
-            "limit" => return Err(SourceError::Limit("more than 5 series (query.max_series)".into())),
-            "store" => return Err(SourceError::Store("disk on fire".into())),
-            "away" => return Err(SourceError::Away("no node answers".into())),
+            "limit" => return Err(QueryError::Limit("more than 5 series (query.max_series)".into())),
+            "store" => return Err(QueryError::Store("disk on fire".into())),
+            "away" => return Err(QueryError::Away("no node answers".into())),
             "panic" => panic!("a bug"),
-            "slow" if self.dawdle(cancel).deadline => return Err(SourceError::Deadline),
-            "slow" => return Err(SourceError::Abandoned),
+            "slow" if self.dawdle(cancel).deadline => return Err(QueryError::Deadline),
+            "slow" => return Err(QueryError::Abandoned),
             _ => {}
         }
         let mut found = Vec::new();

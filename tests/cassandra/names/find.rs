@@ -187,7 +187,7 @@ fn in_memory(metrics: &[String]) -> SharedIndex {
 }
 
 fn expected(index: &SharedIndex, glob: &Glob) -> Vec<Hit> {
-    let found = index.find(glob, FindLimits { max_hits: 10_000 }, &Cancel::never()).unwrap();
+    let found = index.find(glob, FindLimits::names(10_000), &Cancel::never()).unwrap();
     let hit = |found: plumbago::index::Found<'_>| Hit {
         path: found.path.to_owned(),
         leaf: found.leaf.is_some(),

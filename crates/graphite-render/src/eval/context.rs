@@ -88,7 +88,7 @@ impl<'a> Context<'a> {
         let limit = self.session.request.max_points;
         if spent > limit {
             let text = format!("the targets make more than {limit} points (query.max_points)");
-            return Err(RenderError::Limit(text));
+            return Err(RenderError::limit(text));
         }
         Ok(())
     }

@@ -75,7 +75,7 @@ impl Context<'_> {
         let nested = &self.session.nested;
         if nested.get() == MAX_NESTED {
             let text = format!("more than {MAX_NESTED} levels of targets made by targets");
-            return Err(RenderError::Limit(text));
+            return Err(RenderError::limit(text));
         }
         nested.set(nested.get() + 1);
         let result = self.evaluate_all(targets);

@@ -45,7 +45,7 @@ impl<'a> Session<'a> {
         self.cancel.check()?;
         self.calls.set(self.calls.get() + 1);
         if self.calls.get() > MAX_CALLS {
-            return Err(RenderError::Limit(format!("the targets need more than {MAX_CALLS} function calls")));
+            return Err(RenderError::limit(format!("the targets need more than {MAX_CALLS} function calls")));
         }
         Ok(())
     }

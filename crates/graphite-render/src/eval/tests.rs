@@ -4,8 +4,9 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::functions::registry::registry;
-use crate::source::{FetchRequest, Fetched, SourceError};
+use crate::source::{FetchRequest, Fetched};
 use crate::testing::*;
+use plumbago_model::QueryError;
 
 fn store() -> Memory {
     Memory::new().with("a", 60, &[1.0; 4]).with("b", 60, &[2.0; 4])
@@ -71,30 +72,39 @@ fn nobody_works_for_a_client_that_left() {
     let targets = ["scale(a,2)".to_owned()];
     let gone = Cancel::never();
     gone.cancel();
-    assert!(matches!(render(&targets, &request, &store(), &gone), Err(RenderError::Abandoned)));
+    assert!(matches!(
+        render(&targets, &request, &store(), &gone),
+        Err(RenderError::Query(QueryError::Abandoned))
+    ));
     let late = Cancel::at(Instant::now());
-    assert!(matches!(render(&targets, &request, &store(), &late), Err(RenderError::Deadline)));
+    assert!(matches!(
+        render(&targets, &request, &store(), &late),
+        Err(RenderError::Query(QueryError::Deadline))
+    ));
 }
 
-struct Failing(fn() -> SourceError);
+struct Failing(fn() -> QueryError);
 
 impl Source for Failing {
-    fn fetch(&self, _: &[FetchRequest], _: &Cancel) -> Result<Vec<Vec<Fetched>>, SourceError> {
+    fn fetch(&self, _: &[FetchRequest], _: &Cancel) -> Result<Vec<Vec<Fetched>>, QueryError> {
         Err((self.0)())
     }
 }
 
 #[test]
 fn failures_of_the_source_keep_their_kind() {
-    let fail = |error: fn() -> SourceError| {
+    let fail = |error: fn() -> QueryError| {
         let request = Request::new(0, 240, 240);
         render(&["a".to_owned()], &request, &Failing(error), &Cancel::never()).unwrap_err()
     };
-    assert!(matches!(fail(|| SourceError::Store("disk".into())), RenderError::Store(text) if text == "disk"));
-    assert!(matches!(fail(|| SourceError::Limit("max".into())), RenderError::Limit(text) if text == "max"));
-    assert!(matches!(fail(|| SourceError::Deadline), RenderError::Deadline));
-    assert!(matches!(fail(|| SourceError::Abandoned), RenderError::Abandoned));
-    assert!(matches!(fail(|| SourceError::Invalid("glob".into())), RenderError::Invalid { .. }));
+    let disk = fail(|| QueryError::Store("disk".into()));
+    assert!(matches!(&disk, RenderError::Query(QueryError::Store(cause)) if cause.to_string() == "disk"));
+    assert_eq!(disk.to_string(), "reading the store failed: disk");
+    let max = fail(|| QueryError::Limit("max".into()));
+    assert!(matches!(max, RenderError::Query(QueryError::Limit(text)) if text == "max"));
+    assert!(matches!(fail(|| QueryError::Deadline), RenderError::Query(QueryError::Deadline)));
+    assert!(matches!(fail(|| QueryError::Abandoned), RenderError::Query(QueryError::Abandoned)));
+    assert!(matches!(fail(|| QueryError::Invalid("glob".into())), RenderError::Invalid { .. }));
 }
 
 /// Targets of known functions with arguments that may or may not fit.

@@ -95,7 +95,7 @@ pub(super) fn time_stack(mut call: Invocation<'_>) -> Result<Value, RenderError>
 /// The multiples of a shift from `first` up to, not including, `last`.
 fn stacked_shifts(secs: i64, first: i64, last: i64) -> Result<Vec<i64>, RenderError> {
     if last.saturating_sub(first) > MAX_STACKED {
-        return Err(RenderError::Limit(format!("timeStack looks into {MAX_STACKED} windows at most")));
+        return Err(RenderError::limit(format!("timeStack looks into {MAX_STACKED} windows at most")));
     }
     let shift = |times: i64| secs.checked_mul(times).filter(|shift| shift.abs() <= MAX_SHIFT);
     let too_far = || RenderError::invalid("timeStack cannot look further than ten thousand years");

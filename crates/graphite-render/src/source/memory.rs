@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use plumbago_model::glob::Glob;
-use plumbago_model::{Cancel, Event, EventFilter};
+use plumbago_model::{Cancel, Event, EventFilter, QueryError};
 
-use super::{FetchRequest, Fetched, Source, SourceError};
+use super::{FetchRequest, Fetched, Source};
 
 /// Series and events in memory: for tests, for small programs, and as a pattern for a source of your own.
 ///
@@ -46,9 +46,9 @@ impl MemorySource {
         self.events.insert(place, event);
     }
 
-    fn find(&self, request: &FetchRequest) -> Result<Vec<Fetched>, SourceError> {
+    fn find(&self, request: &FetchRequest) -> Result<Vec<Fetched>, QueryError> {
         let glob = match request.tags {
-            None => Some(Glob::parse(&request.pattern).map_err(|e| SourceError::Invalid(e.to_string()))?),
+            None => Some(Glob::parse(&request.pattern)?),
             Some(_) => None,
         };
         let matches = |name: &str| match (&request.tags, &glob) {
@@ -78,11 +78,11 @@ impl Stored {
 }
 
 impl Source for MemorySource {
-    fn fetch(&self, requests: &[FetchRequest], _: &Cancel) -> Result<Vec<Vec<Fetched>>, SourceError> {
+    fn fetch(&self, requests: &[FetchRequest], _: &Cancel) -> Result<Vec<Vec<Fetched>>, QueryError> {
         requests.iter().map(|request| self.find(request)).collect()
     }
 
-    fn event_times(&self, filter: &EventFilter, _: &Cancel) -> Result<Vec<u32>, SourceError> {
+    fn event_times(&self, filter: &EventFilter, _: &Cancel) -> Result<Vec<u32>, QueryError> {
         Ok(self.events.iter().filter(|event| filter.takes(event)).map(|event| event.when).collect())
     }
 }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use crate::error::RenderError;
 use crate::grammar::Tagged;
 use crate::request::TimeRange;
-use plumbago_model::{Cancel, EventFilter};
+use plumbago_model::{Cancel, EventFilter, QueryError};
 
 /// One path expression to fetch over one window.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -63,39 +63,15 @@ pub struct Fetched {
     pub values: Arc<[f64]>,
 }
 
-/// Why a fetch failed.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum SourceError {
-    /// The query needs more than a limit allows. The text names the limit, the key that sets it and the value.
-    #[error("{0}")]
-    Limit(String),
-    /// The deadline passed.
-    #[error("the query took longer than its deadline")]
-    Deadline,
-    /// The client went away.
-    #[error("the client went away")]
-    Abandoned,
-    /// The request cannot be understood (a bad glob).
-    #[error("{0}")]
-    Invalid(String),
-    /// The store failed.
-    #[error("reading the store failed: {0}")]
-    Store(String),
-    /// The store is out of reach for now.
-    #[error("the store is out of reach: {0}")]
-    Away(String),
-}
-
 /// Series by path expression.
 pub trait Source: Send + Sync {
     /// For each request the matching series, sorted by name. A pattern that matches nothing, or whose metrics cannot
     /// have data in the window, gives an empty list. The calls of one batch may run in parallel.
-    fn fetch(&self, requests: &[FetchRequest], cancel: &Cancel) -> Result<Vec<Vec<Fetched>>, SourceError>;
+    fn fetch(&self, requests: &[FetchRequest], cancel: &Cancel) -> Result<Vec<Vec<Fetched>>, QueryError>;
 
     /// The seconds of the events that `filter` takes, ascending; a second is told once for each of its events. A source
     /// need not have any.
-    fn event_times(&self, _filter: &EventFilter, _cancel: &Cancel) -> Result<Vec<u32>, SourceError> {
+    fn event_times(&self, _filter: &EventFilter, _cancel: &Cancel) -> Result<Vec<u32>, QueryError> {
         Ok(Vec::new())
     }
 }

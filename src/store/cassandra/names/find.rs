@@ -12,9 +12,10 @@ use super::plan::{Query, plan};
 use super::ring::{self, Piece};
 use super::statement::{Table, rows};
 use super::{Names, flight, identity};
+use crate::store::StoreError;
 use crate::store::cassandra::{ClusterError, Purpose};
 use plumbago_model::glob::Glob;
-use plumbago_model::{Cancel, Cancelled};
+use plumbago_model::{Cancel, Cancelled, QueryError};
 
 /// Queries of one find at the same time.
 const AT_ONCE: usize = 32;
@@ -98,6 +99,16 @@ pub enum LookupError {
     /// The cluster did not answer.
     #[error(transparent)]
     Cluster(#[from] ClusterError),
+}
+
+impl From<LookupError> for QueryError {
+    fn from(error: LookupError) -> Self {
+        match error {
+            LookupError::Cancelled { cancelled, .. } => cancelled.into(),
+            LookupError::Cluster(error) => StoreError::Cluster(error).into(),
+            limit => QueryError::Limit(limit.to_string()),
+        }
+    }
 }
 
 /// Prepared queries by their text.

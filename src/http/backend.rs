@@ -1,0 +1,88 @@
+//! What the API asks of the server behind it. All methods may block: they are called on threads made for that.
+
+use std::sync::Arc;
+
+use super::browser::Browse;
+use crate::index::SharedIndex;
+use graphite_render::Source;
+use plumbago_model::{Cancel, Event, EventFilter, EventId, Policy, QueryError};
+
+/// The server: names, series, and how it is.
+pub trait Backend: TaggedSeries + EventLog + Send + Sync + 'static {
+    /// Where renders get their series.
+    fn source(&self) -> &dyn Source;
+
+    /// Where the metric browser looks.
+    fn browse(&self) -> &dyn Browse;
+
+    /// Visits the nodes that match `query`, sorted by path. With a `window` (first and last epoch second) leaves without
+    /// data in it are left out; directories stay.
+    fn find(
+        &self,
+        query: &str,
+        window: Option<(i64, i64)>,
+        cancel: &Cancel,
+        visit: &mut dyn FnMut(Node<'_>),
+    ) -> Result<(), QueryError>;
+
+    /// All metric names in order, by asking again and again for up to so many; none when all were given.
+    fn names(&self) -> NameStream;
+
+    /// For each of these metrics its policy, where it is known here.
+    fn policies(&self, names: &[&str]) -> Vec<Option<Arc<Policy>>> {
+        vec![None; names.len()]
+    }
+
+    /// Returns when every point received before the call is durable and readable; with `settle` it is also in merged
+    /// blocks, as it would be after a quiet while.
+    fn flush(&self, settle: bool) -> Result<(), String>;
+
+    /// Do queries and writes work? If not, why.
+    fn ready(&self) -> Result<(), String>;
+
+    /// The counters as Prometheus text.
+    fn prometheus(&self) -> String;
+}
+
+/// Series by their tags.
+pub trait TaggedSeries {
+    /// All names, where they are all in memory.
+    fn index(&self) -> Result<&SharedIndex, QueryError>;
+
+    /// Makes series that are not there yet. Gives the names they are stored under.
+    fn tag_series(&self, paths: &[&str]) -> Result<Vec<String>, QueryError>;
+
+    /// Deletes tagged series with their points; those that are not there are no trouble.
+    fn delete_series(&self, paths: &[&str]) -> Result<(), QueryError>;
+}
+
+/// What happened when.
+pub trait EventLog {
+    /// Most bytes of text that an event may have: `ingest.max_event_bytes`.
+    fn max_event_bytes(&self) -> usize;
+
+    /// Records an event. It is durable when this returns.
+    fn add_event(&self, event: &Event) -> Result<EventId, QueryError>;
+
+    /// An event by its id.
+    fn event(&self, id: EventId) -> Result<Option<Event>, QueryError>;
+
+    /// The events that `filter` takes, in the order of time, unless there are too many.
+    fn events(&self, filter: &EventFilter, cancel: &Cancel) -> Result<Vec<(EventId, Event)>, QueryError>;
+}
+
+/// The names of all metrics, a piece at a time.
+pub type NameStream = Box<dyn FnMut(usize) -> Vec<String> + Send>;
+
+/// One node of the metric tree. A name can be a metric and a directory at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Node<'a> {
+    /// Full path, without a dot at the end.
+    pub path: &'a str,
+    /// Is it a metric?
+    pub leaf: bool,
+    /// Does it hold other nodes?
+    pub directory: bool,
+    /// First and last second with data, for a leaf that has any.
+    pub span: Option<(u32, u32)>,
+}
