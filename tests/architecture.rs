@@ -20,7 +20,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("resolve", &["config", "index", "rollup", "telemetry"]),
     ("log", &[]),
     ("rollup", &["log", "store"]),
-    ("store", &["pem"]),
+    ("store", &["pem", "telemetry"]),
     ("index", &[]),
     ("http", &["config", "index", "telemetry"]),
 ];

@@ -2,7 +2,7 @@
 //!
 //! The log is a row of segment files. Points, new metrics, new policies and deletions are appended as checksummed
 //! [`Record`]s before anybody is told of them; a cut ([`crate::rollup`]) moves the points into the store, after which the
-//! segments before it are removed. For a store across the network the same files are the spool.
+//! segments before it are removed.
 //!
 //! The layout is in `docs/format/log.md`.
 

@@ -1,12 +1,12 @@
 //! What the HTTP API asks of the engine.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::engine::Engine;
 use crate::http::browser::Browse;
 use crate::http::{Backend, NameStream, Node};
 use crate::index::{FindLimits, Found, NameWalk};
+use crate::store::Hit;
 use graphite_render::Source;
 use plumbago_model::glob::Glob;
 use plumbago_model::{Cancel, MetricId, Policy, QueryError, Span};
@@ -29,28 +29,15 @@ impl Backend for Engine {
     ) -> Result<(), QueryError> {
         let glob = Glob::parse(query)?;
         let max_hits = self.config.query.max_find_hits;
-        let limits = FindLimits::names(max_hits);
-        // Only who writes everything knows when a metric has no data.
-        let window = window.filter(|_| self.store.roster().is_none());
-        if let Some(roster) = self.store.roster().filter(|roster| roster.must_ask()) {
-            let mut nodes: BTreeMap<String, (bool, bool)> = BTreeMap::new();
-            let has_unsent = roster.has_unsent(self);
-            for hit in roster.find(&glob, max_hits, cancel)? {
-                nodes.insert(hit.path, (hit.leaf, hit.directory));
-            }
-            // What was created here a moment ago is not there yet. What was not may be deleted there.
-            if has_unsent {
-                for here in self.index.find(&glob, limits, cancel)?.iter() {
-                    let node = nodes.entry(here.path.to_owned()).or_default();
-                    *node = (node.0 || here.leaf.is_some(), node.1 || here.directory);
-                }
-            }
-            for (path, (leaf, directory)) in &nodes {
-                visit(Node { path, leaf: *leaf, directory: *directory, span: None });
+        // Only a server that writes everything itself knows when a metric has no data.
+        let window = window.filter(|_| self.store.upstream.is_sole_writer());
+        let Some(index) = self.whole_index() else {
+            for Hit { path, leaf, directory } in self.store.upstream.find(self, &glob, max_hits, cancel)? {
+                visit(Node { path: &path, leaf, directory, span: None });
             }
             return Ok(());
-        }
-        let found = self.index.find(&glob, limits, cancel)?;
+        };
+        let found = index.find(&glob, FindLimits::names(max_hits), cancel)?;
         let leaves: Vec<MetricId> = found.iter().filter_map(|f| f.leaf).collect();
         let mut spans = self.points.spans(&leaves).into_iter();
         for found in found.iter() {
@@ -81,17 +68,7 @@ impl Backend for Engine {
     }
 
     fn ready(&self) -> Result<(), String> {
-        if let Some(delivery) = self.store.delivery() {
-            if delivery.is_full() {
-                return Err(
-                    "points are not taken: those that wait for the cluster fill store.cassandra.spool_bytes"
-                        .to_owned(),
-                );
-            }
-            if let Some(trouble) = delivery.trouble() {
-                return Err(format!("queries do not work, and points wait on disk: {trouble}"));
-            }
-        }
+        self.store.upstream.check()?;
         if self.paused.load(std::sync::atomic::Ordering::Relaxed) {
             return Err(
                 "the disk is full: points are not taken until there is space again (store.reserve_bytes)"

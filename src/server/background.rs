@@ -8,18 +8,15 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
-use super::delivery::Delivery;
 use super::engine::{Engine, now};
 use super::own_metrics::OwnMetrics;
-use super::roster::Roster;
 use crate::config::OwnMetrics as OwnMetricsConfig;
+use crate::store::Chore;
 
 /// How often the cutter looks whether there is something to do.
 const CUTTER_TICK: Duration = Duration::from_millis(200);
 /// How often stages are filled in and expired partitions dropped.
 const HOUSEKEEPING: Duration = Duration::from_secs(60);
-const NAMES_TICK: Duration = Duration::from_secs(1);
-const SHIP_TICK: Duration = Duration::from_millis(100);
 const DISK_TICK: Duration = Duration::from_secs(1);
 const RULES_TICK: Duration = Duration::from_secs(1);
 /// How often rule files are looked at: carbon's number.
@@ -49,7 +46,7 @@ impl Ending {
 }
 
 /// What a thread does until it is told to end.
-type Body = fn(&Engine, &Ending);
+type Body = Box<dyn FnOnce(&Engine, &Ending) + Send>;
 
 /// The threads of one server.
 pub(super) struct Background {
@@ -60,17 +57,20 @@ pub(super) struct Background {
 impl Background {
     pub(super) fn start(engine: &Arc<Engine>) -> std::io::Result<Self> {
         let ending = Arc::new(Ending::default());
-        let mut bodies: Vec<(&str, Body)> =
-            vec![("sync", sync_log), ("cut", cut), ("merge", merge), ("disk", watch_disk)];
-        if engine.store.delivery().is_some() {
-            bodies.push(("ship", ship));
-            bodies.push(("names", names));
+        let mut bodies: Vec<(&str, Body)> = vec![
+            ("sync", Box::new(sync_log)),
+            ("cut", Box::new(cut)),
+            ("merge", Box::new(merge)),
+            ("disk", Box::new(watch_disk)),
+        ];
+        for chore in engine.store.upstream.chores() {
+            bodies.push((chore.name(), Box::new(move |engine, ending| do_chore(&*chore, engine, ending))));
         }
         if !engine.config.own_metrics.interval.is_zero() {
-            bodies.push(("own", tell_own_metrics));
+            bodies.push(("own", Box::new(tell_own_metrics)));
         }
         if engine.rules.is_some() {
-            bodies.push(("rules", follow_rules));
+            bodies.push(("rules", Box::new(follow_rules)));
         }
         let mut threads = Vec::new();
         for (name, body) in bodies {
@@ -85,9 +85,7 @@ impl Background {
     /// Ends the threads after what they are doing.
     pub(super) fn stop(self, engine: &Engine) {
         self.ending.end();
-        if let Some(delivery) = engine.store.delivery() {
-            delivery.stop();
-        }
+        engine.store.upstream.stop();
         for thread in self.threads {
             if thread.join().is_err() {
                 tracing::error!("a background thread had failed");
@@ -119,7 +117,7 @@ fn cut(engine: &Engine, ending: &Ending) {
     let mut last_housekeeping = Instant::now();
     let mut not_before = Instant::now();
     while !ending.wait(CUTTER_TICK) {
-        let due = engine.is_cut_due(last_cut.elapsed()) || engine.points.wants_cut();
+        let due = engine.store.upstream.wants_cut(last_cut.elapsed()) || engine.points.wants_cut();
         if due && Instant::now() >= not_before {
             if engine.cut() {
                 last_cut = Instant::now();
@@ -137,25 +135,9 @@ fn cut(engine: &Engine, ending: &Ending) {
     }
 }
 
-/// Brings cuts to the cluster.
-fn ship(engine: &Engine, ending: &Ending) {
-    let Some(delivery) = engine.store.delivery() else { return };
-    while !ending.wait(SHIP_TICK) {
-        delivery.run_due();
-        let names = engine.store.roster().and_then(Roster::trouble);
-        engine.telemetry.cluster_trouble.set(u64::from(delivery.trouble().or(names).is_some()));
-    }
-}
-
-/// Keeps names in step with the cluster.
-fn names(engine: &Engine, ending: &Ending) {
-    let Some(roster) = engine.store.roster() else { return };
-    loop {
-        let more = roster.run(engine);
-        if ending.wait(if more { Duration::ZERO } else { NAMES_TICK }) {
-            return;
-        }
-    }
+/// Does what the store has to do beside requests.
+fn do_chore(chore: &dyn Chore, engine: &Engine, ending: &Ending) {
+    while !ending.wait(chore.run(engine)) {}
 }
 
 fn merge(engine: &Engine, ending: &Ending) {
@@ -199,7 +181,7 @@ fn watch_disk(engine: &Engine, ending: &Ending) {
     let mut was = (false, false);
     loop {
         if let Ok(free) = free_bytes(&engine.config.store.path) {
-            let spool_full = engine.store.delivery().is_some_and(Delivery::is_full);
+            let spool_full = engine.store.upstream.is_spool_full();
             let is = (free < reserve, free < reserve / 2 || spool_full);
             engine.resolver.refuse_new(is.0);
             engine.paused.store(is.1, Ordering::Relaxed);
@@ -228,18 +210,9 @@ fn free_bytes(path: &Path) -> rustix::io::Result<u64> {
 }
 
 impl Engine {
-    /// Has it been long enough since the last cut? In front of a cluster the one before must have arrived too: while it
-    /// is slow, cuts grow larger, and larger ones are cheaper to send.
-    fn is_cut_due(&self, since: Duration) -> bool {
-        match self.store.delivery() {
-            Some(delivery) => since >= self.config.cassandra.flush_interval && delivery.is_idle(),
-            None => since >= self.config.store.cut_interval,
-        }
-    }
-
     /// Points that are not where they belong yet: in the blocks, or in the cluster.
     pub fn spooled(&self) -> u64 {
-        self.points.held() as u64 + self.store.delivery().map_or(0, Delivery::waiting_points)
+        self.points.held() as u64 + self.store.upstream.spooled_points().unwrap_or(0)
     }
 
     /// Writes the points in memory to blocks. False when that failed and must be tried again.
@@ -279,15 +252,6 @@ impl Engine {
             return Err("writing the points to blocks failed; the server's log says why".to_owned());
         }
         self.store.points.tidy().map_err(|e| e.to_string())?;
-        if let Some(delivery) = self.store.delivery() {
-            if let Some(roster) = self.store.roster() {
-                roster.send_new(self, Duration::MAX).map_err(|error| error.to_string())?;
-            }
-            delivery.run();
-            if let Some(trouble) = delivery.trouble() {
-                return Err(trouble);
-            }
-        }
-        Ok(())
+        self.store.upstream.deliver_all(self)
     }
 }

@@ -17,18 +17,16 @@ const UNKNOWN_WORDS: &str = "searching by words needs all names in memory: write
 /// Spans are kept by the hour; a point of the last one is looked for in this much before its end.
 const LAST_POINT_WITHIN_SECS: i64 = 2 * 3600;
 
-/// With a cluster nobody knows when the last point was: it is looked for in one day.
-const LAST_POINT_IN_CLUSTER_SECS: i64 = 86_400;
+/// Where others write too, no span says when the last point was: it is looked for in one day.
+const LAST_POINT_OF_OTHERS_SECS: i64 = 86_400;
 
 impl Browse for Engine {
     fn list(&self, place: Place<'_>, wanted: Wanted<'_>, cancel: &Cancel) -> Result<Listing, QueryError> {
-        if self.asks_cluster() {
-            return self.list_by_find(place, wanted, cancel);
-        }
+        let Some(index) = self.whole_index() else { return self.list_by_find(place, wanted, cancel) };
         let page = match place {
-            Place::Directory(path) => self.index.children(path, wanted, cancel),
-            Place::TaggedNames => self.index.tagged_names(wanted, cancel),
-            Place::TaggedWith(name) => self.index.tagged_with_name(name, wanted, cancel),
+            Place::Directory(path) => index.children(path, wanted, cancel),
+            Place::TaggedNames => index.tagged_names(wanted, cancel),
+            Place::TaggedWith(name) => index.tagged_with_name(name, wanted, cancel),
         };
         let Page { entries, total } = page?;
         Ok(Listing { nodes: entries.into_iter().map(branch).collect(), total, complete: true })
@@ -38,10 +36,8 @@ impl Browse for Engine {
         if text.contains(['*', '?', '[', '{']) {
             return self.collect(text, Wanted { after: "", limit }, cancel, str::to_owned);
         }
-        if self.asks_cluster() {
-            return Err(QueryError::Invalid(UNKNOWN_WORDS.to_owned()));
-        }
-        let hits = self.index.search_words(text, limit, cancel)?;
+        let index = self.whole_index().ok_or_else(|| QueryError::Invalid(UNKNOWN_WORDS.to_owned()))?;
+        let hits = index.search_words(text, limit, cancel)?;
         let nodes = hits.entries.into_iter().map(branch).collect();
         Ok(Listing { nodes, total: hits.total, complete: hits.complete })
     }
@@ -82,7 +78,7 @@ impl Browse for Engine {
             points_stored: counters.points_stored.get(),
             points_rejected: rejected.filter(|(_, count)| *count > 0).collect(),
             points_in_memory: self.points.held() as u64,
-            points_waiting: self.store.delivery().map(|delivery| delivery.waiting_points()),
+            points_waiting: self.store.upstream.spooled_points(),
             block_bytes: self.stored_bytes(),
             connections: counters.connections.get(),
             uptime: self.opened.elapsed().as_secs(),
@@ -91,13 +87,14 @@ impl Browse for Engine {
 }
 
 impl Engine {
-    /// The metric of this name, which may be in the cluster alone.
+    /// The metric of this name, which may not be known on this machine yet.
     fn known(&self, name: &str, cancel: &Cancel) -> Result<Option<MetricId>, QueryError> {
         let known = self.index.read().lookup(name.as_bytes());
-        let roster = self.store.roster().filter(|roster| known.is_none() && roster.must_ask());
-        let Some(roster) = roster else { return Ok(known) };
+        if known.is_some() || self.whole_index().is_some() {
+            return Ok(known);
+        }
         let Ok(glob) = Glob::parse(name) else { return Ok(None) };
-        let found = roster.find_leaves(self, &glob, 1, cancel)?;
+        let found = self.store.upstream.find_leaves(self, &glob, 1, cancel)?;
         Ok(found.into_iter().find(|(_, found)| found == name).map(|(id, _)| id))
     }
 
@@ -109,9 +106,10 @@ impl Engine {
         cancel: &Cancel,
     ) -> Result<Option<(u32, f64)>, QueryError> {
         let now = i64::from(now());
-        let (from, until) = match self.store.roster() {
-            None => (i64::from(span.last) - LAST_POINT_WITHIN_SECS, i64::from(span.last)),
-            Some(_) => (now - LAST_POINT_IN_CLUSTER_SECS, now),
+        let (from, until) = if self.store.upstream.is_sole_writer() {
+            (i64::from(span.last) - LAST_POINT_WITHIN_SECS, i64::from(span.last))
+        } else {
+            (now - LAST_POINT_OF_OTHERS_SECS, now)
         };
         // The stage that reaches back to the begin of a window answers for all of it, and one point alone is often too few
         // for a coarse slot: so first as far as the finest stage reaches, then further.
@@ -130,12 +128,7 @@ impl Engine {
         Ok(None)
     }
 
-    /// Are names looked up in the cluster and not here?
-    fn asks_cluster(&self) -> bool {
-        self.store.roster().is_some_and(|roster| roster.must_ask())
-    }
-
-    /// A directory of a cluster whose names are not in memory: without counts.
+    /// A directory of a store whose names are not all in memory: without counts.
     fn list_by_find(
         &self,
         place: Place<'_>,

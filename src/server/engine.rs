@@ -15,7 +15,7 @@ use crate::receive::Sampler;
 use crate::resolve::Resolver;
 use crate::rollup::{Points, PointsError};
 use crate::rules::Rules;
-use crate::store::StoreError;
+use crate::store::{Doomed, StoreError};
 use crate::telemetry::Telemetry;
 use plumbago_model::{MetricId, MetricRecord, Policy, PolicyId, Span, Stage};
 
@@ -108,19 +108,16 @@ impl Engine {
 
     /// Bytes of the blocks' chunks of some metrics, by ascending id.
     pub fn chunk_bytes(&self, ids: &[MetricId]) -> Result<u64, StoreError> {
-        self.store.chunk_bytes(ids)
+        self.store.points.chunk_bytes(ids)
     }
 
     /// Deletes metrics, their names and their points; in a cluster for all its servers.
     pub fn delete(&self, ids: &[MetricId]) -> Result<(), PointsError> {
-        if let Some(roster) = self.store.roster() {
-            let names: Vec<String> = {
-                let index = self.index.read();
-                ids.iter().filter_map(|&id| index.name(id).map(str::to_owned)).collect()
-            };
-            let stages = ids.iter().filter_map(|&id| Some((id, self.stages(id)?)));
-            roster.delete(&names, stages.collect(), now())?;
-        }
+        let doomed = |&id| {
+            let name = self.index.read().name(id)?.to_owned();
+            Some(Doomed { id, name, stages: self.stages(id).unwrap_or_default() })
+        };
+        self.store.upstream.delete(&ids.iter().filter_map(doomed).collect::<Vec<_>>(), now())?;
         self.forget(ids)
     }
 
@@ -132,12 +129,17 @@ impl Engine {
         Some(all.flat_map(|policy| policy.retention.stages().to_vec()).collect())
     }
 
-    /// Takes metrics in that are in the cluster already. Gives the handles of those that were new here.
+    /// All names, if they are all in memory.
+    pub(super) fn whole_index(&self) -> Option<&SharedIndex> {
+        self.store.upstream.knows_all_names().then_some(&*self.index)
+    }
+
+    /// Takes in metrics that exist in the store already. Gives the ids of those that were new here.
     pub(super) fn adopt(&self, metrics: &[(String, Arc<Policy>)]) -> Result<Vec<MetricId>, PointsError> {
         self.resolver.adopt(metrics, now())
     }
 
-    /// Puts metrics under the policies that the cluster has for them.
+    /// Puts metrics under the policies that the store has for them.
     pub(super) fn follow_policies(&self, metrics: &[(MetricId, Arc<Policy>)]) -> Result<(), PointsError> {
         let mut changes = Vec::with_capacity(metrics.len());
         for (id, policy) in metrics {
@@ -146,7 +148,7 @@ impl Engine {
         if changes.is_empty() {
             return Ok(());
         }
-        // Whoever has no record cannot be moved to another policy in it.
+        // A metric without a record cannot be moved to another policy in it.
         if self.points.has_unrecorded() {
             self.points.cut()?;
         }
@@ -166,9 +168,9 @@ impl Engine {
 
     /// Puts metrics whose rule has changed since under their new policy; what they have stays readable.
     ///
-    /// In a cluster the policy that a metric was created with stays in force: other servers read it there.
+    /// In a store that others write to, the policy that a metric was created with stays in force: they read it there.
     pub fn apply_rules(&self) -> Result<usize, PointsError> {
-        if self.store.roster().is_some() {
+        if !self.store.upstream.is_sole_writer() {
             return Ok(0);
         }
         let now = now();

@@ -28,9 +28,7 @@ pub fn run(config: Config) -> Result<()> {
     if moved > 0 {
         tracing::info!(metrics = moved, "metrics were put under the policies of changed rules");
     }
-    if let Some(delivery) = engine.store.delivery() {
-        delivery.inspect_tables()?;
-    }
+    engine.store.upstream.start()?;
     let background = Background::start(&engine)?;
     let signals = {
         let _inside = queries.enter();
@@ -82,15 +80,12 @@ pub fn run(config: Config) -> Result<()> {
     }
     background.stop(&engine);
     engine.points.cut().context("writing the points in memory to the store; they stay in the log")?;
-    match engine.store.delivery() {
+    engine.store.upstream.leave();
+    match engine.store.upstream.spooled_points() {
         None => eprintln!("stopped: everything is on disk"),
-        Some(delivery) => {
-            delivery.release();
-            let waiting = delivery.waiting_points();
-            eprintln!(
-                "stopped: everything is on disk; {waiting} points go to the cluster after the next start"
-            );
-        }
+        Some(spooled) => eprintln!(
+            "stopped: everything is on disk; {spooled} points go to the cluster after the next start"
+        ),
     }
     Ok(())
 }

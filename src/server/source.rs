@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::engine::Engine;
-use crate::http::EventLog;
+use crate::http::{EventLog, TaggedSeries};
 use crate::index::{Asked, FindLimits};
 use crate::rollup::Series;
 use graphite_render::{FetchRequest, Fetched, Source};
@@ -42,9 +42,7 @@ impl Engine {
         let leaves = self.leaves(request, cancel)?;
         let ids: Vec<MetricId> = leaves.iter().map(|(id, _)| *id).collect();
         self.charge(request, &ids, budget)?;
-        if let Some(roster) = self.store.roster() {
-            roster.note_read(&ids);
-        }
+        self.store.upstream.note_read(&ids);
         let series = self.points.fetch(&ids, request.from, request.until, request.now, cancel)?;
         let named = leaves.into_iter().zip(series);
         Ok(named.filter_map(|((_, name), series)| series.map(|s| fetched(name, s))).collect())
@@ -53,18 +51,14 @@ impl Engine {
     fn leaves(&self, request: &FetchRequest, cancel: &Cancel) -> Result<Vec<(MetricId, String)>, QueryError> {
         let max_series = self.config.query.max_series;
         let limits = FindLimits::series(max_series);
-        let roster = self.store.roster().filter(|roster| roster.must_ask());
         if let Some(query) = &request.tags {
-            if roster.is_some() {
-                return Err(QueryError::Invalid(UNKNOWN_TAGS.to_owned()));
-            }
             let asked = Asked { text: &request.pattern, conditions: &query.conditions() };
-            return self.index.find_tagged(asked, limits, cancel);
+            return self.index()?.find_tagged(asked, limits, cancel);
         }
         let glob = Glob::parse(&request.pattern)?;
-        match roster {
-            Some(roster) => Ok(roster.find_leaves(self, &glob, max_series, cancel)?),
-            None => self.index.find_leaves(&glob, limits, cancel),
+        match self.whole_index() {
+            Some(index) => index.find_leaves(&glob, limits, cancel),
+            None => self.store.upstream.find_leaves(self, &glob, max_series, cancel),
         }
     }
 

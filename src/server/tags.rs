@@ -10,10 +10,7 @@ use plumbago_model::{Batch, MetricId, Point, QueryError, name};
 
 impl TaggedSeries for Engine {
     fn index(&self) -> Result<&SharedIndex, QueryError> {
-        match self.store.roster().filter(|roster| roster.must_ask()) {
-            Some(_) => Err(QueryError::Invalid(UNKNOWN_TAGS.to_owned())),
-            None => Ok(&self.index),
-        }
+        self.whole_index().ok_or_else(|| QueryError::Invalid(UNKNOWN_TAGS.to_owned()))
     }
 
     fn tag_series(&self, paths: &[&str]) -> Result<Vec<String>, QueryError> {

@@ -1,7 +1,7 @@
 //! Step 6: the storage seam.
 //!
 //! Small traits, with batches in and batches out: [`MetricStore`] keeps names and policies, [`PointStore`] keeps the slots
-//! of stages, [`EventStore`] keeps events. Above the seam live the log, the points in memory and the rollups ([`crate::rollup`]), so every
+//! of stages, [`EventStore`] keeps events, and [`Upstream`] keeps this server in step with others that share the store. Above the seam live the log, the points in memory and the rollups ([`crate::rollup`]), so every
 //! store gets them: a store only has to keep what a *cut* hands it and give it back.
 //!
 //! The traits are blocking: callers run on threads of their own, one call is one batch, and a store that talks to a
@@ -26,6 +26,9 @@
 pub mod cassandra;
 pub mod clustered;
 pub mod embedded;
+mod upstream;
+
+pub use upstream::{Chore, Described, Doomed, Hit, LocalMetrics, Upstream};
 
 use std::ops::{ControlFlow, RangeInclusive};
 use std::path::PathBuf;
@@ -72,9 +75,17 @@ pub enum StoreError {
         /// The second.
         when: u32,
     },
-    /// The cluster did not do as told.
-    #[error(transparent)]
-    Cluster(#[from] cassandra::ClusterError),
+    /// A store across the network did not do as asked.
+    #[error("{cause}")]
+    Remote {
+        /// What it reported.
+        cause: Box<dyn std::error::Error + Send + Sync>,
+        /// Can the same call succeed later without anybody changing it?
+        retryable: bool,
+    },
+    /// What the store asked of the server above it failed.
+    #[error("{0}")]
+    Above(Box<dyn std::error::Error + Send + Sync>),
 }
 
 impl StoreError {
@@ -82,9 +93,14 @@ impl StoreError {
     pub fn is_retryable(&self) -> bool {
         match self {
             StoreError::Io { .. } => true,
-            StoreError::Cluster(error) => error.is_retryable(),
+            StoreError::Remote { retryable, .. } => *retryable,
             _ => false,
         }
+    }
+
+    /// Is the store out of reach for now? A failing disk is not: it needs a person.
+    pub fn is_away(&self) -> bool {
+        matches!(self, StoreError::Remote { retryable: true, .. })
     }
 }
 
@@ -93,7 +109,7 @@ impl From<StoreError> for QueryError {
         match error {
             StoreError::SecondFull { .. } => QueryError::Limit(error.to_string()),
             // A file that cannot be read needs a person; a cluster comes back by itself.
-            StoreError::Cluster(error) if error.is_retryable() => QueryError::Away(error.into()),
+            error if error.is_away() => QueryError::Away(error.into()),
             other => QueryError::Store(other.into()),
         }
     }
@@ -175,6 +191,9 @@ pub trait PointStore: Send + Sync {
 
     /// Forgets all slots of these metrics.
     fn delete(&self, metrics: &[MetricId]) -> Result<(), StoreError>;
+
+    /// Bytes that the chunks of some metrics take up on this machine; ids must ascend.
+    fn chunk_bytes(&self, metrics: &[MetricId]) -> Result<u64, StoreError>;
 
     /// Bytes on disk, as far as the store knows.
     fn size_bytes(&self) -> u64;

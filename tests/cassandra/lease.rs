@@ -5,7 +5,7 @@ use std::path::Path;
 
 use plumbago::store::StoreError;
 use plumbago::store::cassandra::schema::{Replication, create_keyspace};
-use plumbago::store::cassandra::{Cluster, Fault, Lease, Purpose, Settings};
+use plumbago::store::cassandra::{Cluster, ClusterError, Fault, Lease, Purpose, Settings};
 
 use crate::node;
 
@@ -26,7 +26,8 @@ fn take(cluster: &Cluster, wanted: Option<u16>, file: &Path) -> Result<Lease, St
 }
 
 fn is_taken(error: &StoreError) -> bool {
-    matches!(error, StoreError::Cluster(error) if error.fault == Fault::Taken)
+    let StoreError::Remote { cause, .. } = error else { return false };
+    cause.downcast_ref::<ClusterError>().is_some_and(|error| error.fault == Fault::Taken)
 }
 
 #[test]

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::future::Future;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
@@ -15,7 +14,7 @@ use scylla::serialize::row::SerializeRow;
 use scylla::statement::prepared::PreparedStatement;
 use scylla::statement::unprepared::Statement;
 use tokio::runtime::Runtime;
-use tokio::sync::OnceCell;
+use tokio::sync::{OnceCell, watch};
 
 use super::purpose::Profiles;
 use super::{ClusterError, Purpose, Settings, tls};
@@ -44,17 +43,17 @@ pub struct Cluster {
     last_failure: Mutex<Option<(Instant, ClusterError)>>,
     prepared: Mutex<HashMap<(Purpose, String), Arc<PreparedStatement>>>,
     /// Creations of metrics in progress.
-    naming: AtomicUsize,
+    creations: watch::Sender<usize>,
     /// `None` only while this is dropped.
     runtime: Option<Runtime>,
 }
 
 /// See [`Cluster::naming`].
-pub(super) struct Naming<'a>(&'a AtomicUsize);
+pub(super) struct Naming<'a>(&'a watch::Sender<usize>);
 
 impl Drop for Naming<'_> {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        self.0.send_modify(|in_progress| *in_progress -= 1);
     }
 }
 
@@ -77,7 +76,7 @@ impl Cluster {
             session: OnceCell::new(),
             last_failure: Mutex::new(None),
             prepared: Mutex::new(HashMap::new()),
-            naming: AtomicUsize::new(0),
+            creations: watch::Sender::new(0),
             runtime: Some(runtime),
         })
     }
@@ -101,13 +100,13 @@ impl Cluster {
 
     /// Marks that metrics are being created, until the returned guard is dropped.
     pub(super) fn naming(&self) -> Naming<'_> {
-        self.naming.fetch_add(1, Ordering::Relaxed);
-        Naming(&self.naming)
+        self.creations.send_modify(|in_progress| *in_progress += 1);
+        Naming(&self.creations)
     }
 
-    /// Are metrics being created?
-    pub(super) fn is_naming(&self) -> bool {
-        self.naming.load(Ordering::Relaxed) > 0
+    /// Watches how many creations of metrics are in progress.
+    pub(super) fn creations(&self) -> watch::Receiver<usize> {
+        self.creations.subscribe()
     }
 
     /// Runs a future to its end on this thread, which must not be a worker of an asynchronous runtime.

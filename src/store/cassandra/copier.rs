@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use super::fetch::{REPLICAS, UNSETTLED_SECS};
 use super::lease::COPY_WRITER;
-use super::{Cluster, Fetcher, Sender, Shipment, Wanted};
+use super::{Cluster, Delivery, Fetcher, Sender, Wanted};
 use crate::store::{Column, StoreError};
 use plumbago_model::{Policy, SlotRange, Stage, StageKind, Window};
 
@@ -30,7 +30,7 @@ const MAX_IN_FLIGHT: usize = 64;
 
 /// What to copy.
 #[derive(Clone, Debug)]
-pub struct Errand {
+pub struct CopyJob {
     /// The metric to read.
     pub source: Uuid,
     /// The metric to write.
@@ -76,35 +76,35 @@ impl Copier {
     }
 
     /// Copies everything; a dry run only counts. Safe to repeat.
-    pub fn copy(&self, errand: &Errand, trial: bool) -> Result<Copied, StoreError> {
+    pub fn copy(&self, job: &CopyJob, trial: bool) -> Result<Copied, StoreError> {
         let mut copied = Copied::default();
-        for (level, stage) in errand.policy.retention.stages().iter().enumerate() {
-            let desk = Desk { copier: self, errand, shipments: self.shipments(trial) };
+        for (level, stage) in job.policy.retention.stages().iter().enumerate() {
+            let stage_copy = StageCopy { copier: self, job, deliveries: self.deliveries(trial) };
             match stage.kind {
-                StageKind::Raw => copied.points += desk.copy_raw(*stage)?,
-                StageKind::Aggregated => copied.aggregates += desk.copy_aggregated(level)?,
+                StageKind::Raw => copied.points += stage_copy.copy_raw(*stage)?,
+                StageKind::Aggregated => copied.aggregates += stage_copy.copy_aggregated(level)?,
             }
-            desk.finish()?;
+            stage_copy.finish()?;
         }
         Ok(copied)
     }
 
     /// One for each replica; none for a dry run.
-    fn shipments(&self, trial: bool) -> Vec<Shipment<'_>> {
+    fn deliveries(&self, trial: bool) -> Vec<Delivery<'_>> {
         let replicas = if trial { 0..0 } else { 0..REPLICAS as u16 };
         let shard = |replica: u16| ((replica << 14) | COPY_WRITER.cast_unsigned()).cast_signed();
         replicas.map(|replica| self.sender.begin(shard(replica), self.now_us)).collect()
     }
 }
 
-/// One stage of one errand.
-struct Desk<'a> {
+/// Copies one stage for one job.
+struct StageCopy<'a> {
     copier: &'a Copier,
-    errand: &'a Errand,
-    shipments: Vec<Shipment<'a>>,
+    job: &'a CopyJob,
+    deliveries: Vec<Delivery<'a>>,
 }
 
-impl Desk<'_> {
+impl StageCopy<'_> {
     fn copy_raw(&self, stage: Stage) -> Result<u64, StoreError> {
         let mut points = 0;
         for piece in self.range(stage).pieces(PIECE_SLOTS) {
@@ -116,7 +116,7 @@ impl Desk<'_> {
     }
 
     fn copy_aggregated(&self, level: usize) -> Result<u64, StoreError> {
-        let Errand { source, policy, .. } = self.errand;
+        let CopyJob { source, policy, .. } = self.job;
         let stage = policy.retention.stages()[level];
         let all = self.range(stage);
         let settled =
@@ -151,7 +151,7 @@ impl Desk<'_> {
 
     /// The slots of a stage. Those that may be incomplete in the tables are computed from the finer stage.
     fn complete(&self, level: usize, range: SlotRange) -> Result<Window, StoreError> {
-        let stages = self.errand.policy.retention.stages();
+        let stages = self.job.policy.retention.stages();
         let mut window = self.read(stages[level], range)?;
         if level == 0 {
             return Ok(window);
@@ -163,7 +163,7 @@ impl Desk<'_> {
         }
         let step = stages[level - 1].step_secs;
         let finer = SlotRange { start: open.start, step, len: open.len * (open.step / step) as usize };
-        let made = self.complete(level - 1, finer)?.aggregate(open, self.errand.policy.aggregator);
+        let made = self.complete(level - 1, finer)?.aggregate(open, self.job.policy.aggregator);
         for at in 0..open.len {
             // Keep a stored slot that has more points than are left of the finer stage.
             if let Some(place) = range.position(open.time(at))
@@ -176,7 +176,7 @@ impl Desk<'_> {
     }
 
     fn read(&self, stage: Stage, range: SlotRange) -> Result<Window, StoreError> {
-        let Errand { source, policy, .. } = self.errand;
+        let CopyJob { source, policy, .. } = self.job;
         let wanted = Wanted { metric: *source, method: policy.aggregator, own: None };
         let windows = self.copier.fetcher.read(stage, &[wanted], range, None)?;
         let empty = || Window::empty(range, stage.kind == StageKind::Aggregated);
@@ -184,21 +184,21 @@ impl Desk<'_> {
     }
 
     fn put(&self, replica: usize, stage: Stage, column: &Column) -> Result<(), StoreError> {
-        match self.shipments.get(replica) {
-            Some(shipment) => shipment.put(stage, self.errand.target, self.errand.policy.aggregator, column),
+        match self.deliveries.get(replica) {
+            Some(delivery) => delivery.put(stage, self.job.target, self.job.policy.aggregator, column),
             None => Ok(()),
         }
     }
 
     fn finish(self) -> Result<(), StoreError> {
-        self.shipments.into_iter().try_for_each(|shipment| shipment.finish().map(drop))
+        self.deliveries.into_iter().try_for_each(|delivery| delivery.finish().map(drop))
     }
 
     /// The requested slots of a stage that can contain something.
     fn range(&self, stage: Stage) -> SlotRange {
         let span = u32::try_from(stage.span_secs()).unwrap_or(u32::MAX);
-        let from = self.errand.from.max(self.copier.now.saturating_sub(span));
-        let until = self.errand.until.min(self.copier.now.saturating_add(FUTURE_SECS));
+        let from = self.job.from.max(self.copier.now.saturating_sub(span));
+        let until = self.job.until.min(self.copier.now.saturating_add(FUTURE_SECS));
         SlotRange::between(from, until, stage.step_secs)
     }
 

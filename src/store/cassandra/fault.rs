@@ -9,6 +9,8 @@ use scylla::errors::{
     PrepareError, RequestAttemptError, RequestError, SchemaAgreementError, UseKeyspaceError,
 };
 
+use crate::store::StoreError;
+
 /// What kind of thing went wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
@@ -119,6 +121,12 @@ impl fmt::Display for ClusterError {
 }
 
 impl std::error::Error for ClusterError {}
+
+impl From<ClusterError> for StoreError {
+    fn from(error: ClusterError) -> Self {
+        StoreError::Remote { retryable: error.is_retryable(), cause: Box::new(error) }
+    }
+}
 
 /// An error of the driver.
 pub(super) trait Report {

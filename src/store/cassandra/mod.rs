@@ -17,9 +17,9 @@
 //! | `erase`    | deleting points                                                     |
 //! | `events`   | writing and reading events                                          |
 //! | `copier`   | copying points from one metric to another                           |
-//! | `census`   | counting rows, and how large tables are                             |
+//! | `throttle` | how many batches may be in flight                                   |
+//! | `usage`    | counting rows, and how large tables are                             |
 
-mod census;
 mod cluster;
 mod copier;
 mod erase;
@@ -34,11 +34,12 @@ mod rows;
 pub mod schema;
 mod sender;
 mod settings;
+mod throttle;
 mod tls;
+mod usage;
 
-pub use census::{Held, TableSize, held, sizes, tables};
 pub use cluster::Cluster;
-pub use copier::{Copied, Copier, Errand};
+pub use copier::{Copied, Copier, CopyJob};
 pub use erase::erase;
 pub use events::Events;
 pub use fault::{ClusterError, Fault};
@@ -46,5 +47,6 @@ pub use fetch::{Fetcher, UNSETTLED_SECS, Wanted};
 pub use lease::{KEEP_SECS, Lease, RENEW_INTERVAL, Writer, writers};
 pub use purpose::Purpose;
 pub use scylla::statement::Consistency;
-pub use sender::{Sender, Shipment};
+pub use sender::{Delivery, Sender};
 pub use settings::{Levels, Login, Settings, Tls};
+pub use usage::{Held, TableSize, held, sizes, tables};

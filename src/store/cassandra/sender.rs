@@ -1,31 +1,23 @@
 //! Writing points: single-partition batches, many of them in flight, as many as the cluster takes.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use scylla::statement::batch::{Batch, BatchType};
 use scylla::statement::prepared::PreparedStatement;
-use tokio::sync::Semaphore;
 use uuid::Uuid;
 
 use super::rows::{AggregatedRow, Place, RawRow, stored};
 use super::schema::table_name;
+use super::throttle::Throttle;
 use super::{Cluster, ClusterError, Purpose};
 use crate::store::{Column, StoreError};
 use plumbago_model::{Aggregator, Partial, Stage, StageKind};
 
 /// Rows in one batch. More bring little, and make the cluster warn.
 const BATCH_ROWS: usize = 30;
-/// Batches in flight when nothing is known of the cluster yet.
-const FIRST_IN_FLIGHT: usize = 32;
-const LEAST_IN_FLIGHT: usize = 4;
-/// And while metrics are created: what both ask of the cluster goes to the names then, without which no other server finds
-/// the points. Batches that are full still bring tens of thousands of points a second.
-const BESIDE_NAMES: usize = 4;
-/// After so many batches went well one more may be in flight.
-const GROW_AFTER: u64 = 64;
 /// Tries of one batch before the whole parcel waits.
 const TRIES: u32 = 6;
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
@@ -34,13 +26,13 @@ const FIRST_PAUSE: Duration = Duration::from_millis(200);
 pub struct Sender {
     cluster: Arc<Cluster>,
     throttle: Arc<Throttle>,
-    /// Set when the server stops: nobody waits for tries any more.
+    /// Set when the server stops: failed batches are not tried again.
     stopping: Arc<AtomicBool>,
 }
 
-/// What one delivery came to, filled in by its batches.
+/// What became of the batches of one delivery.
 #[derive(Default)]
-struct Delivery {
+struct Tally {
     failure: Mutex<Option<ClusterError>>,
     rows: AtomicU64,
 }
@@ -48,13 +40,13 @@ struct Delivery {
 impl Sender {
     /// At most `max_in_flight` batches at a time.
     pub fn new(cluster: Arc<Cluster>, max_in_flight: usize) -> Self {
-        let throttle = Arc::new(Throttle::new(max_in_flight.max(LEAST_IN_FLIGHT)));
+        let throttle = Arc::new(Throttle::new(max_in_flight));
         Self { cluster, throttle, stopping: Arc::default() }
     }
 
     /// Batches that may be in flight now.
     pub fn in_flight_limit(&self) -> usize {
-        self.throttle.limit.load(Ordering::Relaxed)
+        self.throttle.limit()
     }
 
     /// Gives up what is being tried.
@@ -63,20 +55,20 @@ impl Sender {
     }
 
     /// Begins a delivery of rows with one write time stamp, under one shard.
-    pub fn begin(&self, shard: i16, timestamp_us: i64) -> Shipment<'_> {
-        Shipment { sender: self, shard, timestamp_us, delivery: Arc::default() }
+    pub fn begin(&self, shard: i16, timestamp_us: i64) -> Delivery<'_> {
+        Delivery { sender: self, shard, timestamp_us, tally: Arc::default() }
     }
 }
 
 /// Rows on their way.
-pub struct Shipment<'a> {
+pub struct Delivery<'a> {
     sender: &'a Sender,
     shard: i16,
     timestamp_us: i64,
-    delivery: Arc<Delivery>,
+    tally: Arc<Tally>,
 }
 
-impl Shipment<'_> {
+impl Delivery<'_> {
     /// Sends slots of a metric. Waits while too many batches are in flight; an error is that of any batch so far.
     pub fn put(
         &self,
@@ -85,7 +77,7 @@ impl Shipment<'_> {
         method: Aggregator,
         column: &Column,
     ) -> Result<(), StoreError> {
-        if let Some(error) = &*self.delivery.failure.lock() {
+        if let Some(error) = &*self.tally.failure.lock() {
             return Err(error.clone().into());
         }
         let places: Vec<Place> = column.times.iter().map(|&time| Place::of(stage, time)).collect();
@@ -103,17 +95,17 @@ impl Shipment<'_> {
     /// Waits until all batches have arrived. Gives the number of rows.
     pub fn finish(self) -> Result<u64, StoreError> {
         self.sender.cluster.block_on(self.sender.throttle.quiet());
-        match self.delivery.failure.lock().take() {
+        match self.tally.failure.lock().take() {
             Some(error) => Err(error.into()),
-            None => Ok(self.delivery.rows.load(Ordering::Relaxed)),
+            None => Ok(self.tally.rows.load(Ordering::Relaxed)),
         }
     }
 
     fn send(&self, stage: Stage, rows: Rows) {
         let Sender { cluster, throttle, stopping } = self.sender;
-        let permit = cluster.block_on(throttle.acquire(cluster));
+        let permit = cluster.block_on(throttle.acquire(cluster.creations()));
         let (cluster, throttle) = (Arc::clone(cluster), Arc::clone(throttle));
-        let (stopping, delivery) = (Arc::clone(stopping), Arc::clone(&self.delivery));
+        let (stopping, tally) = (Arc::clone(stopping), Arc::clone(&self.tally));
         let timestamp_us = self.timestamp_us;
         self.sender.cluster.runtime().spawn(async move {
             let mut pause = FIRST_PAUSE;
@@ -121,15 +113,15 @@ impl Shipment<'_> {
                 let error = match write(&cluster, stage, &rows, timestamp_us).await {
                     Ok(()) => {
                         throttle.went_well();
-                        delivery.rows.fetch_add(rows.len() as u64, Ordering::Relaxed);
+                        tally.rows.fetch_add(rows.len() as u64, Ordering::Relaxed);
                         break;
                     }
                     Err(error) => error,
                 };
                 throttle.went_badly();
-                let over = delivery.failure.lock().is_some() || stopping.load(Ordering::Relaxed);
+                let over = tally.failure.lock().is_some() || stopping.load(Ordering::Relaxed);
                 if attempt == TRIES || over || !error.is_retryable() {
-                    delivery.failure.lock().get_or_insert(error);
+                    tally.failure.lock().get_or_insert(error);
                     break;
                 }
                 tokio::time::sleep(pause).await;
@@ -213,59 +205,4 @@ fn batch(cluster: &Cluster, statement: &Arc<PreparedStatement>, rows: usize, tim
     batch.set_timestamp(Some(timestamp_us));
     batch.set_execution_profile_handle(Some(cluster.profile(Purpose::Write)));
     batch
-}
-
-/// How many batches may be in flight: one more after a good run, half as many after a failure.
-struct Throttle {
-    permits: Arc<Semaphore>,
-    limit: AtomicUsize,
-    most: usize,
-    good: AtomicU64,
-}
-
-impl Throttle {
-    fn new(most: usize) -> Self {
-        let first = FIRST_IN_FLIGHT.min(most);
-        Self {
-            permits: Arc::new(Semaphore::new(first)),
-            limit: AtomicUsize::new(first),
-            most,
-            good: AtomicU64::new(0),
-        }
-    }
-
-    async fn acquire(&self, cluster: &Cluster) -> tokio::sync::OwnedSemaphorePermit {
-        while cluster.is_naming() && self.in_flight() >= BESIDE_NAMES {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
-        Arc::clone(&self.permits).acquire_owned().await.expect("the semaphore is never closed")
-    }
-
-    fn in_flight(&self) -> usize {
-        self.limit.load(Ordering::Relaxed).saturating_sub(self.permits.available_permits())
-    }
-
-    fn went_well(&self) {
-        if self.good.fetch_add(1, Ordering::Relaxed) % GROW_AFTER == GROW_AFTER - 1
-            && self.limit.load(Ordering::Relaxed) < self.most
-        {
-            self.limit.fetch_add(1, Ordering::Relaxed);
-            self.permits.add_permits(1);
-        }
-    }
-
-    fn went_badly(&self) {
-        let limit = self.limit.load(Ordering::Relaxed);
-        let wanted = (limit / 2).max(LEAST_IN_FLIGHT);
-        // Those in flight keep their permits: only free ones can go, the others go when they fail in their turn.
-        let gone = self.permits.forget_permits(limit.saturating_sub(wanted));
-        self.limit.fetch_sub(gone, Ordering::Relaxed);
-    }
-
-    /// Waits until nothing is in flight.
-    async fn quiet(&self) {
-        while self.in_flight() > 0 {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    }
 }

@@ -13,8 +13,8 @@ use plumbago_model::{MetricId, MetricRecord, Policy, PolicyId, Span};
 /// Names whose ids are computed at once while all are loaded.
 const BATCH: usize = 4096;
 
-/// Such batches that may wait.
-const WAITING: usize = 8;
+/// Batches on their way to the thread that computes ids.
+const QUEUED: usize = 8;
 
 /// Ids of all metrics this server knows.
 #[derive(Debug, Default)]
@@ -68,7 +68,7 @@ impl MetricStore for Known {
 
     /// Ids are computed on a thread of their own, so that a start does not wait for a million hashes.
     fn load(&self, visit: &mut dyn FnMut(MetricRecord)) -> Result<(), StoreError> {
-        let (batches, received) = sync_channel::<Batch>(WAITING);
+        let (batches, received) = sync_channel::<Batch>(QUEUED);
         std::thread::scope(move |scope| {
             scope.spawn(|| received.into_iter().for_each(|batch| self.identities.add(batch.iter())));
             let mut batch = Batch::default();

@@ -12,8 +12,8 @@ use plumbago_model::{Aggregator, MetricId, SlotRange, Stage, StageKind, Window};
 
 /// See the module documentation.
 pub(super) struct Reader {
-    /// Our cuts that have not arrived.
-    pub(super) pending: Box<dyn Snapshot>,
+    /// Our parcels, which have not arrived.
+    pub(super) spooled: Box<dyn Snapshot>,
     /// All our cuts.
     pub(super) local: Box<dyn Snapshot>,
     pub(super) identities: Arc<Identities>,
@@ -38,7 +38,7 @@ impl Snapshot for Reader {
         range: SlotRange,
     ) -> Result<Vec<Window>, StoreError> {
         let ours = match stage.kind {
-            StageKind::Raw => self.pending.read(stage, metrics, range)?,
+            StageKind::Raw => self.spooled.read(stage, metrics, range)?,
             StageKind::Aggregated => self.local.read(stage, metrics, range)?,
         };
         let is_raw = stage.kind == StageKind::Raw;

@@ -9,7 +9,7 @@ use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
 
 use super::events::EVENTS;
 use super::names;
-use super::outbox::Parcel;
+use super::spool::Parcel;
 use crate::store::{Mark, MetricStore, Position, StoreError};
 use plumbago_model::{MetricId, MetricRecord, Policy, PolicyId, Span};
 
@@ -137,7 +137,7 @@ impl Catalogue {
     }
 
     /// Forgets a parcel that was delivered, but not its time.
-    pub(super) fn deliver(&self, parcel: &Parcel) -> Result<(), StoreError> {
+    pub(super) fn remove_parcel(&self, parcel: &Parcel) -> Result<(), StoreError> {
         self.write(|txn| {
             txn.open_table(PARCELS).map_err(failed)?.remove(parcel.cut).map_err(failed)?;
             let mut settings = txn.open_table(SETTINGS).map_err(failed)?;

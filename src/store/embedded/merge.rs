@@ -35,8 +35,8 @@ fn next_merge(store: &BlockStore) -> Option<(Stage, u32, Vec<Arc<Block>>)> {
         let current = partitions.keys().next_back().copied();
         for (&start, blocks) in partitions {
             // A parcel in the spool must stay as it was cut.
-            let sent = blocks.partition_point(|b| !state.is_pending(b.info().meta.cut_to));
-            let blocks = &blocks[..sent];
+            let delivered = blocks.partition_point(|b| !state.is_spooled(b.info().meta.cut_to));
+            let blocks = &blocks[..delivered];
             // An older partition that was not written to lately will hardly change: one block is best.
             let settled = Some(start) != current
                 && blocks.last().is_some_and(|b| b.info().meta.cut_to + MANY as u64 <= newest_cut);

@@ -18,20 +18,21 @@ mod events;
 pub mod inspect;
 mod merge;
 mod names;
-mod outbox;
 mod partition;
 mod points;
 mod recovery;
+mod spool;
+mod standalone;
 mod state;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-pub use outbox::{Content, Outbox, Parcel};
 pub use recovery::DirLock;
+pub use spool::{Content, Contents, OpenParcel, Parcel, Spool};
+pub use standalone::Standalone;
 
 use super::{EventStore, MetricStore, PointStore, StoreError};
-use plumbago_model::MetricId;
 
 /// An open data directory.
 pub struct Embedded {
@@ -48,33 +49,16 @@ pub struct Embedded {
 }
 
 impl Embedded {
-    /// Bytes that the chunks of some metrics take up; ids must ascend.
-    pub fn chunk_bytes(&self, metrics: &[MetricId]) -> Result<u64, StoreError> {
-        let ids: Vec<u32> = metrics.iter().map(|id| id.0).collect();
-        let mut bytes = 0;
-        let mut buffer = Vec::new();
-        for block in self.blocks.state().blocks() {
-            let read = block.chunks(&ids, &mut buffer, |_, chunk| bytes += chunk.len() as u64);
-            if let Some(error) = read.err().and_then(|errors| errors.into_iter().next()) {
-                return Err(StoreError::Damaged {
-                    path: block.info().path.clone(),
-                    detail: error.to_string(),
-                });
-            }
-        }
-        Ok(bytes)
-    }
-
     /// Opens `dir`, creating it if it does not exist.
     pub fn open(dir: &Path) -> Result<Self, StoreError> {
         Self::open_as(dir, false)
     }
 
-    /// [`Embedded::open`] for a store whose cuts all have to be sent elsewhere.
-    pub fn open_with_outbox(dir: &Path) -> Result<(Self, Outbox), StoreError> {
+    /// [`Embedded::open`] for a store whose cuts all have to be delivered to a cluster.
+    pub fn open_with_spool(dir: &Path) -> Result<(Self, Spool), StoreError> {
         let store = Self::open_as(dir, true)?;
-        let outbox = Outbox::new(Arc::clone(&store.blocks));
-        Ok((store, outbox))
+        let spool = Spool::new(Arc::clone(&store.blocks));
+        Ok((store, spool))
     }
 
     /// The short text that [`Embedded::set_note`] stored under a name.
@@ -87,10 +71,10 @@ impl Embedded {
         self.blocks.catalogue.set_note(key, text)
     }
 
-    fn open_as(dir: &Path, outbox: bool) -> Result<Self, StoreError> {
+    fn open_as(dir: &Path, has_spool: bool) -> Result<Self, StoreError> {
         let lock = DirLock::take(dir)?;
         let catalogue = Arc::new(catalogue::Catalogue::open(&dir.join("catalogue.redb"))?);
-        let blocks = Arc::new(points::BlockStore::open(dir, Arc::clone(&catalogue), outbox)?);
+        let blocks = Arc::new(points::BlockStore::open(dir, Arc::clone(&catalogue), has_spool)?);
         let points: Arc<dyn PointStore> = Arc::<points::BlockStore>::clone(&blocks);
         Ok(Self {
             points,

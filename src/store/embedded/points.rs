@@ -9,8 +9,8 @@ use parking_lot::{Mutex, RwLock};
 use super::block::{Block, BlockError};
 use super::catalogue::Catalogue;
 use super::cut::BlockCut;
-use super::outbox::{Parcel, next_parcel};
 use super::partition::partition_secs;
+use super::spool::{Parcel, next_parcel};
 use super::state::{Partition, State, StateSnapshot};
 use crate::store::{Cut, PointStore, Position, Snapshot, StoreError};
 use plumbago_model::{MetricId, Stage};
@@ -27,18 +27,18 @@ pub(super) struct BlockStore {
     replacing: Mutex<()>,
     /// Held while merging: two mergers would choose the same blocks.
     merging: Mutex<()>,
-    /// Set if cuts are to be sent elsewhere: the time of the last one that was.
-    outbox: Option<Mutex<i64>>,
+    /// In a store with a spool: when the last delivered parcel was cut.
+    last_delivered_us: Option<Mutex<i64>>,
 }
 
 impl BlockStore {
     /// Opens every block in use. A damaged one is skipped and named in the log; the rest is served.
-    pub(super) fn open(root: &Path, catalogue: Arc<Catalogue>, outbox: bool) -> Result<Self, StoreError> {
+    pub(super) fn open(root: &Path, catalogue: Arc<Catalogue>, has_spool: bool) -> Result<Self, StoreError> {
         let (paths, position) = catalogue.blocks()?;
         let deleted = Arc::new(catalogue.deleted()?.into_iter().collect::<HashSet<u32>>());
         let mut state = State { position, deleted, ..State::default() };
         let (parcels, last_us) = catalogue.parcels()?;
-        if outbox {
+        if has_spool {
             state.parcels = parcels.into_iter().map(|parcel| (parcel.cut, parcel)).collect();
         }
         for relative in &paths {
@@ -57,7 +57,7 @@ impl BlockStore {
             state: RwLock::new(Arc::new(state)),
             replacing: Mutex::new(()),
             merging: Mutex::new(()),
-            outbox: outbox.then(|| Mutex::new(last_us)),
+            last_delivered_us: has_spool.then(|| Mutex::new(last_us)),
         })
     }
 
@@ -92,19 +92,19 @@ impl BlockStore {
         Ok(true)
     }
 
-    /// The parcel a commit makes, in a store with an outbox.
+    /// The parcel a commit makes, in a store with a spool.
     pub(super) fn parcel(&self, state: &State, cut: u64, points: u64) -> Option<Parcel> {
-        let last_us = *self.outbox.as_ref()?.lock();
+        let last_us = *self.last_delivered_us.as_ref()?.lock();
         Some(next_parcel(cut, points, &state.parcels, last_us))
     }
 
-    /// Notes that a parcel was delivered.
-    pub(super) fn deliver(&self, cut: u64) -> Result<(), StoreError> {
+    /// Records that a parcel was delivered.
+    pub(super) fn remove_parcel(&self, cut: u64) -> Result<(), StoreError> {
         let _one_at_a_time = self.replacing.lock();
         let mut next = State::clone(&self.state());
         let Some(parcel) = next.parcels.remove(&cut) else { return Ok(()) };
-        self.catalogue.deliver(&parcel)?;
-        if let Some(last_us) = &self.outbox {
+        self.catalogue.remove_parcel(&parcel)?;
+        if let Some(last_us) = &self.last_delivered_us {
             *last_us.lock() = parcel.cut_at_us;
         }
         *self.state.write() = Arc::new(next);
@@ -153,13 +153,14 @@ impl PointStore for BlockStore {
         let length = u64::from(partition_secs(stage));
         let is_past = |start: u32| u64::from(start) + length <= u64::from(before);
         let mut dropped = 0;
-        let pending = self.state();
+        let before_change = self.state();
         self.replace(|state| {
             let partitions = state.stages.get_mut(&stage)?;
-            let sent = |blocks: &Partition| blocks.iter().all(|b| !pending.is_pending(b.info().meta.cut_to));
+            let is_delivered =
+                |blocks: &Partition| blocks.iter().all(|b| !before_change.is_spooled(b.info().meta.cut_to));
             let past: Vec<u32> = partitions
                 .iter()
-                .filter(|(start, blocks)| is_past(**start) && sent(blocks))
+                .filter(|(start, blocks)| is_past(**start) && is_delivered(blocks))
                 .map(|(&start, _)| start)
                 .collect();
             let blocks = past.iter().filter_map(|start| partitions.remove(start)).flatten();
@@ -183,6 +184,20 @@ impl PointStore for BlockStore {
             Some(Change::default())
         })?;
         Ok(())
+    }
+
+    fn chunk_bytes(&self, metrics: &[MetricId]) -> Result<u64, StoreError> {
+        let ids: Vec<u32> = metrics.iter().map(|id| id.0).collect();
+        let mut bytes = 0;
+        let mut buffer = Vec::new();
+        for block in self.state().blocks() {
+            let read = block.chunks(&ids, &mut buffer, |_, chunk| bytes += chunk.len() as u64);
+            if let Some(error) = read.err().and_then(|errors| errors.into_iter().next()) {
+                let path = block.info().path.clone();
+                return Err(StoreError::Damaged { path, detail: error.to_string() });
+            }
+        }
+        Ok(bytes)
     }
 
     fn size_bytes(&self) -> u64 {

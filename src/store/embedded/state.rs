@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::block::{Block, BlockError};
 use super::codec::{Chunk, ChunkError};
-use super::outbox::Parcel;
 use super::partition::{partition_secs, partition_start};
+use super::spool::Parcel;
 use crate::store::{Position, Snapshot, StoreError};
 use plumbago_model::{Aggregator, MetricId, Partial, SlotRange, Stage, StageKind, Window};
 
@@ -20,7 +20,7 @@ pub(super) struct State {
     pub(super) stages: HashMap<Stage, BTreeMap<u32, Partition>>,
     /// Metrics whose slots are hidden, and dropped by the next merge.
     pub(super) deleted: Arc<HashSet<u32>>,
-    /// Cuts that have to be sent elsewhere; empty in a store without an outbox.
+    /// The spool: cuts that have to be delivered, by their numbers. Empty in a store without one.
     pub(super) parcels: BTreeMap<u64, Parcel>,
 }
 
@@ -33,8 +33,8 @@ impl State {
         partition.insert(at, block);
     }
 
-    /// Has anything up to this cut to be sent still?
-    pub(super) fn is_pending(&self, cut_to: u64) -> bool {
+    /// Does a block up to this cut hold anything that has to be delivered still?
+    pub(super) fn is_spooled(&self, cut_to: u64) -> bool {
         self.parcels.first_key_value().is_some_and(|(&oldest, _)| cut_to >= oldest)
     }
 

@@ -7,8 +7,9 @@ use std::sync::{Arc, LazyLock};
 
 use plumbago::store::cassandra::schema::{Indexes, Replication, Schema, apply};
 use plumbago::store::cassandra::{Cluster, Events, Sender, Settings};
-use plumbago::store::clustered::{Clustered, Shipper};
+use plumbago::store::clustered::{Clustered, Deliverer, WriterNumber};
 use plumbago::store::{Column, Cut, EventStore, MetricStore, PointStore, Position, Snapshot, StoreError};
+use plumbago::telemetry::Telemetry;
 use plumbago_model::{Aggregator, Event, EventId, MetricId, Retention, Stage};
 
 use super::{Subject, events, metrics, points};
@@ -78,12 +79,10 @@ impl Subject for InFront {
             (0..).map(MetricId).zip(names.iter().map(String::as_str)).collect();
         store.metrics.announce(&announced);
         let delivered = |queried| {
-            let sender = Sender::new(Arc::clone(&cluster), 16);
-            Delivered {
-                store: Arc::clone(&store),
-                shipper: Shipper::new(Arc::clone(&store), sender),
-                queried,
-            }
+            let rows = Box::new(Sender::new(Arc::clone(&cluster), 16));
+            let deliverer =
+                Deliverer::new(Arc::clone(&store), rows, Box::new(Shard(5)), Arc::<Telemetry>::default());
+            Delivered { store: Arc::clone(&store), deliverer, queried }
         };
         let (local, shared) = (delivered(false), delivered(true));
         self.open = Some(Open { store, events: Events::new(cluster), local, shared });
@@ -111,10 +110,25 @@ impl Subject for Queried {
     }
 }
 
+/// A writer number that nobody leases.
+struct Shard(i16);
+
+impl WriterNumber for Shard {
+    fn is_held(&self) -> bool {
+        true
+    }
+
+    fn shard(&self) -> Result<i16, StoreError> {
+        Ok(self.0)
+    }
+
+    fn release(&self) {}
+}
+
 /// A store whose commits are delivered at once.
 struct Delivered {
     store: Arc<Clustered>,
-    shipper: Shipper,
+    deliverer: Deliverer,
     queried: bool,
 }
 
@@ -136,7 +150,7 @@ impl Cut for DeliveredCut<'_> {
 
     fn commit(self: Box<Self>, position: Position) -> Result<(), StoreError> {
         self.cut.commit(position)?;
-        while self.of.shipper.ship_one(5)?.is_some() {}
+        while self.of.deliverer.deliver_next()?.is_some() {}
         Ok(())
     }
 }
@@ -160,6 +174,10 @@ impl PointStore for Delivered {
 
     fn delete(&self, metrics: &[MetricId]) -> Result<(), StoreError> {
         self.store.points.delete(metrics)
+    }
+
+    fn chunk_bytes(&self, metrics: &[MetricId]) -> Result<u64, StoreError> {
+        self.store.points.chunk_bytes(metrics)
     }
 
     fn size_bytes(&self) -> u64 {

@@ -11,7 +11,7 @@ use super::{Stages, default_policy, leaves, names};
 use crate::cli::Output;
 use crate::config::Config;
 use crate::store::cassandra::names::{Creation, Names, NewMetric, Outcome as Creating, identity};
-use crate::store::cassandra::{Copied, Copier, Errand};
+use crate::store::cassandra::{Copied, Copier, CopyJob};
 use plumbago_model::Policy;
 
 /// Copies metrics, one after another: the requests for each go side by side.
@@ -38,8 +38,8 @@ pub(in crate::cli::operations) fn copy(config: &Config, order: &Order, output: O
         }
         let (from, until) = order.window;
         let (source, target) = (identity::id(source), identity::id(target));
-        let errand = Errand { source, target, policy, from, until };
-        let Copied { points, aggregates } = copier.copy(&errand, order.trial)?;
+        let job = CopyJob { source, target, policy, from, until };
+        let Copied { points, aggregates } = copier.copy(&job, order.trial)?;
         Ok(Outcome::Copied { points, aggregates })
     })
 }

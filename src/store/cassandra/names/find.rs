@@ -12,8 +12,8 @@ use super::plan::{Query, plan};
 use super::ring::{self, Piece};
 use super::statement::{Table, rows};
 use super::{Names, flight, identity};
-use crate::store::StoreError;
 use crate::store::cassandra::{ClusterError, Purpose};
+use crate::store::{Hit, StoreError};
 use plumbago_model::glob::Glob;
 use plumbago_model::{Cancel, Cancelled, QueryError};
 
@@ -34,17 +34,6 @@ const MAX_SHAPES: usize = 512;
 
 /// How often a find checks whether its client is still there.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-
-/// A name that matches: a metric, a directory, or both.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Hit {
-    /// The name.
-    pub path: String,
-    /// Is there a metric of this name?
-    pub leaf: bool,
-    /// Is there a directory of this name?
-    pub directory: bool,
-}
 
 /// Bounds on one find.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,7 +94,7 @@ impl From<LookupError> for QueryError {
     fn from(error: LookupError) -> Self {
         match error {
             LookupError::Cancelled { cancelled, .. } => cancelled.into(),
-            LookupError::Cluster(error) => StoreError::Cluster(error).into(),
+            LookupError::Cluster(error) => StoreError::from(error).into(),
             limit => QueryError::Limit(limit.to_string()),
         }
     }

@@ -43,9 +43,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+pub use crate::store::Hit;
 pub use config::{decode as decode_config, encode as encode_config};
 pub use feed::{Change, Cursor};
-pub use find::{Hit, LookupError, LookupLimits};
+pub use find::{LookupError, LookupLimits};
 pub use loader::{Listed, StrayWalk};
 pub use record::Record;
 pub use repair::{Cleaned, Repaired};

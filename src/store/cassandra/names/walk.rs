@@ -7,9 +7,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::find::Hit;
 use super::statement::{Table, rows};
 use super::{Names, flight};
+use crate::store::Hit;
 use crate::store::cassandra::ClusterError;
 use plumbago_model::glob::{Component, Glob, Matcher, Start};
 

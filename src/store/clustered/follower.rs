@@ -1,0 +1,136 @@
+//! Following the feed: what other servers create and delete.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use super::Clustered;
+use super::adopted::Adopted;
+use super::notes::Notes;
+use super::tables::NameTables;
+use crate::store::cassandra::names::{Change, Cursor};
+use crate::store::{LocalMetrics, StoreError};
+
+/// How far the feed was followed is saved once in so many milliseconds: what is read twice does no harm.
+const SAVE_EVERY_MS: i64 = 60_000;
+
+/// See the module documentation.
+pub(super) struct Follower {
+    tables: Arc<dyn NameTables>,
+    adopted: Arc<Adopted>,
+    store: Arc<Clustered>,
+    /// Learn every name, or only deletions? Where globs are looked up in the cluster deletions are enough: a deleted
+    /// name that was once met here would still be found.
+    all_names: bool,
+    cursor: Mutex<Option<Cursor>>,
+}
+
+impl Follower {
+    pub(super) fn new(
+        tables: Arc<dyn NameTables>,
+        adopted: Arc<Adopted>,
+        store: Arc<Clustered>,
+        all_names: bool,
+    ) -> Result<Self, StoreError> {
+        let saved = Notes(&store.local).followed_ms(all_names)?.map(Cursor::since);
+        let cursor = Mutex::new(saved.filter(|cursor| !cursor.is_outdated()));
+        Ok(Self { tables, adopted, store, all_names, cursor })
+    }
+
+    /// Does it go on where an earlier run ended, so that no name was missed in between?
+    pub(super) fn goes_on(&self) -> bool {
+        self.cursor.lock().is_some()
+    }
+
+    /// The cursor to reload all names with, if creations may have been missed.
+    pub(super) fn after_gap(&self) -> Option<Cursor> {
+        self.cursor.lock().as_ref().and_then(Cursor::after_gap)
+    }
+
+    /// Goes on from another cursor.
+    pub(super) fn restart(&self, cursor: Cursor) -> Result<(), StoreError> {
+        Notes(&self.store.local).set_followed_ms(self.all_names, cursor.until_ms())?;
+        *self.cursor.lock() = Some(cursor);
+        Ok(())
+    }
+
+    /// Applies what other servers created and deleted since the last call.
+    pub(super) fn follow(&self, local: &dyn LocalMetrics) -> Result<(), StoreError> {
+        let mut held = self.cursor.lock();
+        let cursor = held.get_or_insert_with(Cursor::now);
+        let known = |name: &str| !self.all_names || local.lookup(name).is_some();
+        let before = cursor.until_ms();
+        let changes = self.tables.changes(cursor, &known)?;
+        let (mut created, mut deleted) = (Vec::new(), Vec::new());
+        for change in changes {
+            match change {
+                Change::Created { name, policy } if !known(&name) => created.push((name, policy)),
+                Change::Created { .. } => {}
+                Change::Deleted { name } => deleted.extend(local.lookup(&name)),
+            }
+        }
+        self.adopted.learn(local, &created)?;
+        if !deleted.is_empty() {
+            local.forget(&deleted)?;
+        }
+        let until = cursor.until_ms();
+        if until / SAVE_EVERY_MS != before / SAVE_EVERY_MS {
+            Notes(&self.store.local).set_followed_ms(self.all_names, until)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{FakeServer, FakeTables, clustered, policy};
+    use super::*;
+
+    fn created(name: &str) -> Change {
+        Change::Created { name: name.to_owned(), policy: policy() }
+    }
+
+    fn deleted(name: &str) -> Change {
+        Change::Deleted { name: name.to_owned() }
+    }
+
+    fn follow(all_names: bool, feed: Vec<Change>) -> Vec<String> {
+        let (_dir, store) = clustered();
+        let tables = FakeTables::with(&[]);
+        *tables.feed.lock() = feed;
+        let server = FakeServer::with(&["known", "gone"]);
+        Follower::new(tables, Arc::default(), store, all_names).unwrap().follow(&server).unwrap();
+        server.names()
+    }
+
+    #[test]
+    fn what_others_create_and_delete_happens_here_too() {
+        let feed = vec![created("new"), created("known"), deleted("gone"), deleted("never here")];
+        assert_eq!(follow(true, feed), ["known", "new"]);
+    }
+
+    #[test]
+    fn where_globs_are_looked_up_in_the_cluster_only_deletions_matter() {
+        assert_eq!(follow(false, vec![created("new"), deleted("gone")]), ["known"]);
+    }
+
+    #[test]
+    fn it_goes_on_after_a_restart_unless_only_deletions_were_followed() {
+        let (_dir, store) = clustered();
+        let follower = |all_names| {
+            Follower::new(FakeTables::with(&[]), Arc::default(), Arc::clone(&store), all_names).unwrap()
+        };
+        follower(false).restart(Cursor::now()).unwrap();
+        assert!(follower(false).goes_on());
+        assert!(!follower(true).goes_on(), "names were missed: all of them must be loaded");
+        follower(true).restart(Cursor::now()).unwrap();
+        assert!(follower(true).goes_on());
+    }
+
+    #[test]
+    fn a_cursor_that_is_too_old_is_not_followed() {
+        let (_dir, store) = clustered();
+        Notes(&store.local).set_followed_ms(true, 1_000).unwrap();
+        assert!(!Follower::new(FakeTables::with(&[]), Arc::default(), store, true).unwrap().goes_on());
+    }
+}

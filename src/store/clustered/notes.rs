@@ -1,0 +1,70 @@
+//! What the data directory remembers between two runs about how far this server is in step with the cluster.
+
+use crate::store::StoreError;
+use crate::store::embedded::Embedded;
+
+const SENT: &str = "names_sent";
+const FOLLOWED: &str = "names_followed_ms";
+const DELETIONS_FOLLOWED: &str = "names_deletions_ms";
+const LOADED: &str = "names_loaded";
+const TOUCHED: &str = "names_touched_hour";
+const SHARD: &str = "shard";
+
+/// The notes in a data directory.
+pub(super) struct Notes<'a>(pub(super) &'a Embedded);
+
+impl Notes<'_> {
+    fn number<N: std::str::FromStr>(&self, key: &str) -> Result<Option<N>, StoreError> {
+        Ok(self.0.note(key)?.and_then(|text| text.parse().ok()))
+    }
+
+    /// The shard this directory writes under, once it has one.
+    pub(super) fn shard(&self) -> Result<Option<i16>, StoreError> {
+        self.number(SHARD)
+    }
+
+    pub(super) fn set_shard(&self, shard: i16) -> Result<(), StoreError> {
+        self.0.set_note(SHARD, &shard.to_string())
+    }
+
+    /// Every metric with a smaller id is in the cluster.
+    pub(super) fn names_sent(&self) -> Result<u32, StoreError> {
+        Ok(self.number(SENT)?.unwrap_or(0))
+    }
+
+    pub(super) fn set_names_sent(&self, until: u32) -> Result<(), StoreError> {
+        self.0.set_note(SENT, &until.to_string())
+    }
+
+    /// Up to when the feed was followed, in milliseconds since 1970.
+    pub(super) fn followed_ms(&self, all_names: bool) -> Result<Option<i64>, StoreError> {
+        self.number(followed_key(all_names))
+    }
+
+    pub(super) fn set_followed_ms(&self, all_names: bool, until_ms: i64) -> Result<(), StoreError> {
+        self.0.set_note(followed_key(all_names), &until_ms.to_string())
+    }
+
+    /// When vanished metrics were last forgotten, in seconds since 1970.
+    pub(super) fn reloaded(&self) -> Result<u32, StoreError> {
+        Ok(self.number(LOADED)?.unwrap_or(0))
+    }
+
+    pub(super) fn set_reloaded(&self, now: u32) -> Result<(), StoreError> {
+        self.0.set_note(LOADED, &now.to_string())
+    }
+
+    /// The last hour since 1970 whose share of the metrics was marked as written.
+    pub(super) fn touched_hour(&self) -> Result<Option<u32>, StoreError> {
+        self.number(TOUCHED)
+    }
+
+    pub(super) fn set_touched_hour(&self, hour: u32) -> Result<(), StoreError> {
+        self.0.set_note(TOUCHED, &hour.to_string())
+    }
+}
+
+/// Deletion-only cursors use their own key, so that a switch to the memory index forces a full load.
+fn followed_key(all_names: bool) -> &'static str {
+    if all_names { FOLLOWED } else { DELETIONS_FOLLOWED }
+}

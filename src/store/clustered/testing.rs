@@ -1,0 +1,262 @@
+//! A server and a cluster without either: what the tests of the parts talk to.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use parking_lot::Mutex;
+
+use super::Clustered;
+use super::tables::{IsKnown, NameTables};
+use crate::store::cassandra::names::{
+    Change, Cursor, Listed, LookupError, LookupLimits, NewMetric, Outcome, StrayWalk,
+};
+use crate::store::cassandra::{Cluster, ClusterError, Fault, Settings};
+use crate::store::{Described, Hit, LocalMetrics, StoreError};
+use plumbago_model::glob::Glob;
+use plumbago_model::{Cancel, MetricId, Policy, QueryError, Span};
+
+/// A policy that keeps an hour.
+pub(super) fn policy() -> Arc<Policy> {
+    Arc::new("60*60s|sum|0".parse().unwrap())
+}
+
+/// A policy that keeps a day.
+pub(super) fn other_policy() -> Arc<Policy> {
+    Arc::new("1440*60s|sum|0".parse().unwrap())
+}
+
+/// A data directory in front of a cluster that is never spoken to.
+pub(super) fn clustered() -> (tempfile::TempDir, Arc<Clustered>) {
+    let dir = tempfile::tempdir().unwrap();
+    let cluster = Arc::new(Cluster::new(Settings::default()).unwrap());
+    let store = Arc::new(Clustered::open(dir.path(), &cluster, 1).unwrap());
+    (dir, store)
+}
+
+/// What a cluster that is away answers.
+pub(super) fn away() -> StoreError {
+    ClusterError::new(Fault::Unreachable, "reach the cluster", "it is away").into()
+}
+
+/// The metrics of a server, by id.
+#[derive(Default)]
+pub(super) struct FakeServer {
+    metrics: Mutex<Vec<Described>>,
+}
+
+impl FakeServer {
+    /// A server that created these metrics itself.
+    pub(super) fn with(names: &[&str]) -> Self {
+        let server = Self::default();
+        for name in names {
+            server.create(name);
+        }
+        server
+    }
+
+    pub(super) fn create(&self, name: &str) -> MetricId {
+        self.push(Described::Known { name: name.to_owned(), policy: policy(), span: Span::EMPTY })
+    }
+
+    /// A metric that is being created at this moment.
+    pub(super) fn begin_to_create(&self) -> MetricId {
+        self.push(Described::Unnamed)
+    }
+
+    fn push(&self, described: Described) -> MetricId {
+        let mut metrics = self.metrics.lock();
+        metrics.push(described);
+        MetricId(metrics.len() as u32 - 1)
+    }
+
+    /// A point of this time comes in.
+    pub(super) fn write(&self, id: MetricId, time: u32) {
+        if let Some(Described::Known { span, .. }) = self.metrics.lock().get_mut(id.index()) {
+            *span = Span { first: time, last: time };
+        }
+    }
+
+    pub(super) fn names(&self) -> Vec<String> {
+        self.metrics.lock().iter().filter_map(|described| name_of(described).map(str::to_owned)).collect()
+    }
+
+    pub(super) fn policy_of(&self, id: MetricId) -> Option<Arc<Policy>> {
+        match self.metrics.lock().get(id.index()) {
+            Some(Described::Known { policy, .. }) => Some(Arc::clone(policy)),
+            _ => None,
+        }
+    }
+
+    fn matching(&self, glob: &Glob) -> Vec<(MetricId, String)> {
+        let metrics = self.metrics.lock();
+        let named = (0..).map(MetricId).zip(metrics.iter());
+        let matching = named.filter_map(|(id, described)| Some((id, name_of(described)?.to_owned())));
+        matching.filter(|(_, name)| glob.matches(name)).collect()
+    }
+}
+
+fn name_of(described: &Described) -> Option<&str> {
+    match described {
+        Described::Known { name, .. } => Some(name),
+        Described::Gone | Described::Unnamed => None,
+    }
+}
+
+impl LocalMetrics for FakeServer {
+    fn id_bound(&self) -> u32 {
+        self.metrics.lock().len() as u32
+    }
+
+    fn lookup(&self, name: &str) -> Option<MetricId> {
+        let metrics = self.metrics.lock();
+        let at = metrics.iter().position(|described| name_of(described) == Some(name))?;
+        Some(MetricId(at as u32))
+    }
+
+    fn describe(&self, ids: &[MetricId]) -> Vec<Described> {
+        let metrics = self.metrics.lock();
+        ids.iter().map(|id| metrics.get(id.index()).cloned().unwrap_or(Described::Gone)).collect()
+    }
+
+    fn find(&self, glob: &Glob, _: usize, _: &Cancel) -> Result<Vec<Hit>, QueryError> {
+        let hit = |(_, path)| Hit { path, leaf: true, directory: false };
+        Ok(self.matching(glob).into_iter().map(hit).collect())
+    }
+
+    fn find_leaves(&self, glob: &Glob, _: usize, _: &Cancel) -> Result<Vec<(MetricId, String)>, QueryError> {
+        Ok(self.matching(glob))
+    }
+
+    fn learn(&self, metrics: &[(String, Arc<Policy>)]) -> Result<Vec<MetricId>, StoreError> {
+        let unknown = metrics.iter().filter(|(name, _)| self.lookup(name).is_none());
+        let learn = |(name, policy): &(String, Arc<Policy>)| {
+            let (name, policy) = (name.clone(), Arc::clone(policy));
+            self.push(Described::Known { name, policy, span: Span::EMPTY })
+        };
+        Ok(unknown.map(learn).collect())
+    }
+
+    fn change_policies(&self, changes: &[(MetricId, Arc<Policy>)]) -> Result<(), StoreError> {
+        let mut metrics = self.metrics.lock();
+        for (id, new) in changes {
+            if let Some(Described::Known { policy, .. }) = metrics.get_mut(id.index()) {
+                *policy = Arc::clone(new);
+            }
+        }
+        Ok(())
+    }
+
+    fn forget(&self, ids: &[MetricId]) -> Result<(), StoreError> {
+        let mut metrics = self.metrics.lock();
+        for id in ids {
+            if let Some(described) = metrics.get_mut(id.index()) {
+                *described = Described::Gone;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The names in a cluster, and what it was asked to do.
+#[derive(Default)]
+pub(super) struct FakeTables {
+    pub(super) metrics: Mutex<BTreeMap<String, Arc<Policy>>>,
+    /// What the feed will say when it is read next.
+    pub(super) feed: Mutex<Vec<Change>>,
+    /// Names as they were created, call by call.
+    pub(super) created: Mutex<Vec<Vec<String>>>,
+    pub(super) marked_read: Mutex<Vec<String>>,
+    pub(super) marked_written: Mutex<Vec<String>>,
+    /// When metrics were last used, for those that a test says it of.
+    pub(super) used_ms: Mutex<BTreeMap<String, i64>>,
+    pub(super) is_away: AtomicBool,
+}
+
+impl FakeTables {
+    pub(super) fn with(names: &[&str]) -> Arc<Self> {
+        let tables = Self::default();
+        tables.metrics.lock().extend(names.iter().map(|name| ((*name).to_owned(), policy())));
+        Arc::new(tables)
+    }
+
+    fn check(&self) -> Result<(), StoreError> {
+        if self.is_away.load(Ordering::Relaxed) { Err(away()) } else { Ok(()) }
+    }
+}
+
+impl NameTables for FakeTables {
+    fn create(&self, metrics: &[NewMetric]) -> Result<Vec<Outcome>, StoreError> {
+        self.check()?;
+        let mut known = self.metrics.lock();
+        self.created.lock().push(metrics.iter().map(|metric| metric.name.clone()).collect());
+        let create = |metric: &NewMetric| match known.get(&metric.name) {
+            Some(policy) => Outcome::Existed(Arc::clone(policy)),
+            None => {
+                known.insert(metric.name.clone(), Arc::clone(&metric.policy));
+                Outcome::Created
+            }
+        };
+        Ok(metrics.iter().map(create).collect())
+    }
+
+    fn delete(&self, names: &[String]) -> Result<(), StoreError> {
+        self.metrics.lock().retain(|name, _| !names.contains(name));
+        Ok(())
+    }
+
+    fn load(&self, visit: &mut dyn FnMut(Listed)) -> Result<u64, StoreError> {
+        self.check()?;
+        let (metrics, used) = (self.metrics.lock(), self.used_ms.lock());
+        for (name, policy) in &*metrics {
+            let (name, policy, used_ms) = (name.clone(), Arc::clone(policy), used.get(name).copied());
+            visit(Listed { name, policy, used_ms });
+        }
+        Ok(metrics.len() as u64)
+    }
+
+    fn missing(&self, names: Vec<String>) -> Result<HashSet<String>, StoreError> {
+        let metrics = self.metrics.lock();
+        Ok(names.into_iter().filter(|name| !metrics.contains_key(name)).collect())
+    }
+
+    fn changes(&self, _: &mut Cursor, _: IsKnown<'_>) -> Result<Vec<Change>, StoreError> {
+        self.check()?;
+        Ok(std::mem::take(&mut *self.feed.lock()))
+    }
+
+    fn strays(&self, walk: &mut StrayWalk, _: IsKnown<'_>) -> Result<Vec<String>, StoreError> {
+        *walk = StrayWalk::default();
+        Ok(vec!["stray".to_owned()])
+    }
+
+    fn policies(&self, names: &[String]) -> Result<BTreeMap<String, Arc<Policy>>, StoreError> {
+        let metrics = self.metrics.lock();
+        Ok(names
+            .iter()
+            .filter_map(|name| metrics.get_key_value(name))
+            .map(|(n, p)| (n.clone(), Arc::clone(p)))
+            .collect())
+    }
+
+    fn touch_read(&self, names: &[String]) -> Result<(), StoreError> {
+        self.marked_read.lock().extend_from_slice(names);
+        Ok(())
+    }
+
+    fn touch_updated(&self, names: &[String]) -> Result<(), StoreError> {
+        self.check()?;
+        self.marked_written.lock().extend_from_slice(names);
+        Ok(())
+    }
+
+    fn find(&self, glob: &Glob, _: LookupLimits, _: &Cancel) -> Result<Vec<Hit>, LookupError> {
+        let metrics = self.metrics.lock();
+        let matching = metrics.keys().filter(|name| glob.matches(name));
+        Ok(matching.map(|name| Hit { path: name.clone(), leaf: true, directory: false }).collect())
+    }
+
+    fn find_leaves(&self, glob: &Glob, _: LookupLimits, _: &Cancel) -> Result<Vec<String>, LookupError> {
+        Ok(self.metrics.lock().keys().filter(|name| glob.matches(name)).cloned().collect())
+    }
+}

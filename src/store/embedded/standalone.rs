@@ -1,0 +1,91 @@
+//! A store that is this machine alone: nothing to deliver, nobody to keep in step with.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Embedded;
+use crate::store::{Chore, Doomed, Hit, LocalMetrics, StoreError, Upstream};
+use plumbago_model::glob::Glob;
+use plumbago_model::{Cancel, MetricId, QueryError};
+
+/// A data directory that is all there is of a store.
+pub struct Standalone {
+    /// Held open, and locked, for as long as the store is in use.
+    _directory: Embedded,
+    cut_interval: Duration,
+}
+
+impl Standalone {
+    /// Points in memory are cut this often.
+    pub fn new(directory: Embedded, cut_interval: Duration) -> Self {
+        Self { _directory: directory, cut_interval }
+    }
+}
+
+impl Upstream for Standalone {
+    fn start(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    fn is_sole_writer(&self) -> bool {
+        true
+    }
+
+    fn knows_all_names(&self) -> bool {
+        true
+    }
+
+    fn find(
+        &self,
+        local: &dyn LocalMetrics,
+        glob: &Glob,
+        max_hits: usize,
+        cancel: &Cancel,
+    ) -> Result<Vec<Hit>, QueryError> {
+        local.find(glob, max_hits, cancel)
+    }
+
+    fn find_leaves(
+        &self,
+        local: &dyn LocalMetrics,
+        glob: &Glob,
+        max_hits: usize,
+        cancel: &Cancel,
+    ) -> Result<Vec<(MetricId, String)>, QueryError> {
+        local.find_leaves(glob, max_hits, cancel)
+    }
+
+    fn note_read(&self, _: &[MetricId]) {}
+
+    fn delete(&self, _: &[Doomed], _: u32) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    fn wants_cut(&self, since_last: Duration) -> bool {
+        since_last >= self.cut_interval
+    }
+
+    fn spooled_points(&self) -> Option<u64> {
+        None
+    }
+
+    fn is_spool_full(&self) -> bool {
+        false
+    }
+
+    fn check(&self) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn deliver_all(&self, _: &dyn LocalMetrics) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn chores(&self) -> Vec<Arc<dyn Chore>> {
+        Vec::new()
+    }
+
+    fn stop(&self) {}
+
+    fn leave(&self) {}
+}

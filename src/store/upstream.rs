@@ -1,0 +1,156 @@
+//! The other half of the seam: where data goes from this machine in the end, and who else writes there.
+//!
+//! [`Upstream`] is what the server asks of a store besides keeping slots, names and events: to stay in step with other
+//! servers, and to deliver what is still here. A store that is this machine alone answers all of it trivially
+//! ([`embedded::Standalone`](super::embedded::Standalone)), so that nothing above the seam needs to know which kind it has. [`LocalMetrics`] is the way back: the
+//! little that a shared store needs from the server above it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::StoreError;
+use plumbago_model::glob::Glob;
+use plumbago_model::{Cancel, MetricId, Policy, QueryError, Span, Stage};
+
+/// Where the data of this machine goes.
+pub trait Upstream: Send + Sync {
+    /// The server starts. An error means that it must not: it would write where no reader looks.
+    fn start(&self) -> Result<(), StoreError>;
+
+    /// Is this server the only one that writes to the store? Then its spans say when a metric has data, and its rules
+    /// decide which policy a metric is under.
+    fn is_sole_writer(&self) -> bool;
+
+    /// Are all names of the store among the local metrics? If not, names are looked up by [`Upstream::find`] and
+    /// [`Upstream::find_leaves`].
+    fn knows_all_names(&self) -> bool;
+
+    /// The metrics and directories that match, sorted by path.
+    fn find(
+        &self,
+        local: &dyn LocalMetrics,
+        glob: &Glob,
+        max_hits: usize,
+        cancel: &Cancel,
+    ) -> Result<Vec<Hit>, QueryError>;
+
+    /// The metrics that match, sorted by name. All of them are local metrics afterwards.
+    fn find_leaves(
+        &self,
+        local: &dyn LocalMetrics,
+        glob: &Glob,
+        max_hits: usize,
+        cancel: &Cancel,
+    ) -> Result<Vec<(MetricId, String)>, QueryError>;
+
+    /// Metrics were read just now.
+    fn note_read(&self, metrics: &[MetricId]);
+
+    /// Deletes metrics for all who share the store. This machine forgets them afterwards.
+    fn delete(&self, metrics: &[Doomed], now: u32) -> Result<(), StoreError>;
+
+    /// Is it time for the next cut, so long after the last one?
+    fn wants_cut(&self, since_last: Duration) -> bool;
+
+    /// Points that have to be delivered still; `None` where data stays on this machine.
+    fn spooled_points(&self) -> Option<u64>;
+
+    /// Has what has to be delivered reached its bound?
+    fn is_spool_full(&self) -> bool;
+
+    /// Fails with a sentence for the operator while points or queries have to wait.
+    fn check(&self) -> Result<(), String>;
+
+    /// Delivers all there is, and returns when it has arrived.
+    fn deliver_all(&self, local: &dyn LocalMetrics) -> Result<(), String>;
+
+    /// What has to be done beside requests.
+    fn chores(&self) -> Vec<Arc<dyn Chore>>;
+
+    /// The server stops: chores end soon, even if something has to be delivered still.
+    fn stop(&self);
+
+    /// The server has stopped: others need not reckon with it.
+    fn leave(&self);
+}
+
+/// Something a store does again and again, on a thread of its own.
+pub trait Chore: Send + Sync {
+    /// What its thread is called.
+    fn name(&self) -> &'static str;
+
+    /// Does what is due. Gives how long to wait before the next call.
+    fn run(&self, local: &dyn LocalMetrics) -> Duration;
+}
+
+/// What a store may ask of the server above it: the metrics this machine knows.
+pub trait LocalMetrics: Send + Sync {
+    /// No metric has this id or a greater one.
+    fn id_bound(&self) -> u32;
+
+    /// The metric of a name.
+    fn lookup(&self, name: &str) -> Option<MetricId>;
+
+    /// What is known of some metrics, in the order asked for.
+    fn describe(&self, metrics: &[MetricId]) -> Vec<Described>;
+
+    /// The local metrics and directories that match, sorted by path.
+    fn find(&self, glob: &Glob, max_hits: usize, cancel: &Cancel) -> Result<Vec<Hit>, QueryError>;
+
+    /// The local metrics that match, sorted by name.
+    fn find_leaves(
+        &self,
+        glob: &Glob,
+        max_hits: usize,
+        cancel: &Cancel,
+    ) -> Result<Vec<(MetricId, String)>, QueryError>;
+
+    /// Takes in metrics that exist in the store. Gives the ids of those that were not known here.
+    fn learn(&self, metrics: &[(String, Arc<Policy>)]) -> Result<Vec<MetricId>, StoreError>;
+
+    /// Puts metrics under the policies that the store has for them.
+    fn change_policies(&self, changes: &[(MetricId, Arc<Policy>)]) -> Result<(), StoreError>;
+
+    /// Forgets metrics, their names and their points, on this machine.
+    fn forget(&self, metrics: &[MetricId]) -> Result<(), StoreError>;
+}
+
+/// What is known here of a metric.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Described {
+    /// It was deleted.
+    Gone,
+    /// It is being created at this moment and has no name yet.
+    Unnamed,
+    /// It is there.
+    Known {
+        /// Its name.
+        name: String,
+        /// The policy it is under.
+        policy: Arc<Policy>,
+        /// When this server has data of it.
+        span: Span,
+    },
+}
+
+/// A name that matches: a metric, a directory, or both.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Hit {
+    /// The name.
+    pub path: String,
+    /// Is there a metric of this name?
+    pub leaf: bool,
+    /// Is there a directory of this name?
+    pub directory: bool,
+}
+
+/// A metric to be deleted.
+#[derive(Clone, Debug)]
+pub struct Doomed {
+    /// Its id on this machine.
+    pub id: MetricId,
+    /// Its name.
+    pub name: String,
+    /// Every stage it has or had points in.
+    pub stages: Vec<Stage>,
+}
