@@ -21,6 +21,11 @@ const DIFFERENCES: &str = "\
 
 All of these are deliberate. The tests check that these answers really differ, and that no others do.
 
+If some targets of a request cannot be parsed, the answer leaves them out, names them in the header
+`X-Plumbago-Broken-Target` and logs a warning. graphite-web searches for them as paths, or draws the part that it could parse.
+If no target can be parsed, the answer is 400. Regular expressions may use look-around and backreferences, with a limit on
+backtracking for each name. `format=pdf` is refused; use `svg` or `png`.
+
 | query | why the answer differs |
 |---|---|
 ";

@@ -8,9 +8,9 @@ use toml::de::{DeTable, DeValue, ValueDeserializer};
 
 use super::retention_rules::{DEFAULT_AGGREGATION, Rule};
 use super::settings::one_line;
-use super::suggest::did_you_mean;
 use super::{ConfigError, Origin};
 use plumbago_model::pattern::Pattern;
+use plumbago_model::suggest::did_you_mean;
 use plumbago_model::{Aggregator, Retention};
 
 /// The rules of one layer, in order.

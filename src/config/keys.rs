@@ -4,7 +4,7 @@ use std::fmt;
 
 use toml::Value;
 
-use super::suggest::did_you_mean;
+use plumbago_model::suggest::did_you_mean;
 
 pub use super::raw::KEYS;
 pub(super) use super::raw::SECTIONS;

@@ -31,7 +31,6 @@ mod settings;
 mod sources;
 mod storage_aggregation;
 mod storage_schemas;
-mod suggest;
 
 pub use cassandra::{Cassandra, CassandraIndex, ConsistencyLevel, Secret, Tls};
 pub use error::ConfigError;

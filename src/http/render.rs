@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::Response;
 
 use super::call::Call;
@@ -12,14 +12,17 @@ use super::error::Failure;
 use super::params::Params;
 use super::reply::Wrapping;
 use super::{Api, carbonapi, reply};
-use graphite_render::Request;
-use graphite_render::Series;
-use graphite_render::Source;
-use graphite_render::TimeRange;
 use graphite_render::output::{Line, csv, dygraph, json, raw, record, rickshaw, thin};
 use graphite_render::picture::{self, GraphType, Options};
-use graphite_render::render;
+use graphite_render::{BrokenTarget, Rendered, Request, Series, Source, TimeRange, render_readable};
 use plumbago_model::Cancel;
+
+/// Names a target that could not be read, and says why. One line for each.
+const BROKEN_TARGET: HeaderName = HeaderName::from_static("x-plumbago-broken-target");
+/// Such lines in one answer.
+const MAX_BROKEN_NAMED: usize = 8;
+/// Characters of a target in such a line.
+const MAX_TARGET_SHOWN: usize = 200;
 
 /// The formats a render can answer in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,8 +59,43 @@ pub(super) async fn handle(State(api): State<Arc<Api>>, call: Call) -> Result<Re
     let backend = Arc::clone(&api.backend);
     let work = move |cancel: &Cancel| ask.answer(backend.source(), cancel);
     let answer = api.workers.run(api.config.render_timeout, work).await;
-    let body = answer.inspect_err(|failure| failure.count_limit(&api.telemetry.render_limited))?;
-    Ok(reply::body(StatusCode::OK, content_type, body))
+    let answer = answer.inspect_err(|failure| failure.count_limit(&api.telemetry.render_limited))?;
+    let mut response = reply::body(StatusCode::OK, content_type, answer.body);
+    name_broken(&answer.broken, &mut response);
+    Ok(response)
+}
+
+/// A body, and the targets that are not in it.
+struct Drawn {
+    body: Vec<u8>,
+    broken: Vec<BrokenTarget>,
+}
+
+/// Says in the answer and in the log which targets could not be read: the others were drawn, so the client sees no error.
+fn name_broken(broken: &[BrokenTarget], response: &mut Response) {
+    let Some(first) = broken.first() else { return };
+    tracing::warn!(
+        target_text = ?shortened(&first.target),
+        reason = %first.reason,
+        count = broken.len(),
+        "a target cannot be read and is left out of the answer"
+    );
+    for BrokenTarget { target, reason } in broken.iter().take(MAX_BROKEN_NAMED) {
+        let printable = |c: char| if c == ' ' || c.is_ascii_graphic() { c } else { '?' };
+        let text: String = format!("{}: {reason}", shortened(target)).chars().map(printable).collect();
+        if let Ok(value) = HeaderValue::try_from(text) {
+            response.headers_mut().append(BROKEN_TARGET, value);
+        }
+    }
+}
+
+/// Enough of a target to know it again.
+fn shortened(target: &str) -> String {
+    let mut text: String = target.chars().take(MAX_TARGET_SHOWN).collect();
+    if text.len() < target.len() {
+        text.push_str("...");
+    }
+    text
 }
 
 impl Ask {
@@ -101,11 +139,11 @@ impl Ask {
         }
     }
 
-    fn answer(&self, source: &dyn Source, cancel: &Cancel) -> Result<Vec<u8>, Failure> {
+    fn answer(&self, source: &dyn Source, cancel: &Cancel) -> Result<Drawn, Failure> {
         if let (Format::Picture(format), Some(options)) = (self.format, &self.options) {
             return self.picture(format, options, source, cancel);
         }
-        let series = render(&self.targets, &self.request, source, cancel)?;
+        let Rendered { series, broken } = render_readable(&self.targets, &self.request, source, cancel)?;
         let mut out = Vec::new();
         match self.format {
             Format::Json => {
@@ -126,7 +164,7 @@ impl Ask {
             Format::Csv => csv::write(&mut out, &Line::all(&series), &self.request.tz),
             Format::Raw => raw::write(&mut out, &Line::all(&series)),
         }
-        Ok(out)
+        Ok(Drawn { body: out, broken })
     }
 
     /// A pie may have slices that are plain numbers: `name:12.5`.
@@ -136,7 +174,7 @@ impl Ask {
         options: &Options,
         source: &dyn Source,
         cancel: &Cancel,
-    ) -> Result<Vec<u8>, Failure> {
+    ) -> Result<Drawn, Failure> {
         let number = |target: &String| match options.graph_type {
             GraphType::Pie => target.rsplit_once(':').and_then(|(_, size)| size.trim().parse::<f64>().ok()),
             GraphType::Line => None,
@@ -148,9 +186,11 @@ impl Ask {
             .filter_map(|target| Some((target.rsplit_once(':')?.0, number(target)?)))
             .map(|(name, size)| Series::new(name, (0, 1, 1), vec![size], 0.0))
             .collect();
-        series.extend(render(&targets, &self.request, source, cancel)?);
+        let rendered = render_readable(&targets, &self.request, source, cancel)?;
+        series.extend(rendered.series);
         let range = TimeRange { from: self.request.from, until: self.request.until };
-        Ok(picture::draw(&series, options, range, &self.request.tz, format)?)
+        let body = picture::draw(&series, options, range, &self.request.tz, format)?;
+        Ok(Drawn { body, broken: rendered.broken })
     }
 
     /// Thinning comes first, then nulls are left out of what it gives. Series without points are shown only beside others

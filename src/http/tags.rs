@@ -80,6 +80,7 @@ pub(super) async fn find_series(State(api): State<Arc<Api>>, call: Received) -> 
         let text = expressions.join(" ");
         let asked = Asked { text: &text, conditions: &query.conditions() };
         let found = ask.index()?.find_tagged(asked, limits, ask.cancel)?;
+        query.check().map_err(wrong)?;
         Ok(to_json(&found.iter().map(|(_, name)| name).collect::<Vec<_>>()))
     })
     .await
@@ -97,7 +98,9 @@ pub(super) async fn complete_tags(State(api): State<Arc<Api>>, call: Received) -
         let query = TagQuery::new(&expressions).map_err(wrong)?;
         let text = expressions.join(" ");
         let asked = Asked { text: &text, conditions: &query.conditions() };
-        Ok(to_json(&index.complete_tags(asked, prefix, limit, ask.cancel)?))
+        let found = index.complete_tags(asked, prefix, limit, ask.cancel)?;
+        query.check().map_err(wrong)?;
+        Ok(to_json(&found))
     })
     .await
 }
@@ -118,7 +121,9 @@ pub(super) async fn complete_values(State(api): State<Arc<Api>>, call: Received)
         let text = expressions.join(" ");
         let asked = Asked { text: &text, conditions: &query.conditions() };
         let found = ask.index()?.complete_values(asked, tag, prefix, limit, ask.cancel);
-        Ok(to_json(&found?))
+        let found = found?;
+        query.check().map_err(wrong)?;
+        Ok(to_json(&found))
     })
     .await
 }

@@ -4,6 +4,7 @@ use plumbago_model::pattern::PatternError;
 use plumbago_model::{Cancelled, QueryError};
 
 use crate::grammar::GrammarError;
+use crate::python::search::TooManySteps;
 use crate::time::IntervalError;
 
 /// What can go wrong between targets and series. The texts follow graphite-web, which clients show to people.
@@ -19,10 +20,15 @@ pub enum RenderError {
         targets: Vec<String>,
     },
     /// A function that does not exist.
-    #[error("Invalid parameters (Received request for unknown function: {name}){}", targets_clause(targets))]
+    #[error(
+        "Invalid parameters (Received request for unknown function: {name}{hint}){}",
+        targets_clause(targets)
+    )]
     UnknownFunction {
         /// As written.
         name: String,
+        /// `; did you mean ...?`, or nothing where no function has a name like it.
+        hint: String,
         /// The targets of the request.
         targets: Vec<String>,
     },
@@ -60,6 +66,12 @@ impl From<PatternError> for RenderError {
     fn from(error: PatternError) -> Self {
         let PatternError { pattern, reason } = error;
         Self::invalid(format!("the regular expression `{pattern}` cannot be used: {reason}"))
+    }
+}
+
+impl From<TooManySteps> for RenderError {
+    fn from(error: TooManySteps) -> Self {
+        RenderError::invalid(error.to_string())
     }
 }
 

@@ -31,7 +31,7 @@ mod testing;
 pub mod time;
 
 pub use error::RenderError;
-pub use eval::render;
+pub use eval::{BrokenTarget, Rendered, render, render_readable};
 pub use plumbago_model::{Cancel, QueryError};
 pub use request::{Request, TimeRange};
 pub use series::Series;

@@ -14,6 +14,7 @@ mod reject;
 pub mod replacement;
 mod retention;
 mod stage;
+pub mod suggest;
 mod tag_condition;
 mod window;
 

@@ -1,8 +1,9 @@
 //! Patterns: carbon's and Graphite's are Python regular expressions, ours are those of the `regex` crate.
 //!
 //! Almost every pattern means the same in both. Where the spelling differs it is translated; what needs backtracking
-//! (look-around, backreferences, atomic groups) is refused by name, because a rule that quietly matches other names than
-//! it did in carbon is worse than none. In exchange a search takes time linear in the text.
+//! (look-around, backreferences, conditionals) is refused by name, because a rule that quietly matches other names than
+//! it did in carbon is worse than none. In exchange a search takes time linear in the text, so no rule can stall ingest.
+//! Queries may backtrack within a limit; [`translate`] writes such patterns for an engine that can.
 
 use std::fmt;
 use std::iter::Peekable;
@@ -20,6 +21,20 @@ pub struct PatternError {
     pub reason: String,
 }
 
+/// What becomes of a construct that needs backtracking.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Backtracking {
+    /// It is refused.
+    Refused,
+    /// It is left as it is.
+    Kept,
+}
+
+/// A Python pattern in the syntax of the `regex` crate, or the reason why it has none.
+pub fn translate(pattern: &str, backtracking: Backtracking) -> Result<String, String> {
+    Translator::new(pattern, backtracking).run()
+}
+
 /// A regular expression in Python's syntax.
 #[derive(Clone, Debug)]
 pub struct Pattern {
@@ -31,7 +46,7 @@ impl Pattern {
     /// Compiles it.
     pub fn new(pattern: &str) -> Result<Self, PatternError> {
         let refuse = |reason| PatternError { pattern: pattern.to_owned(), reason };
-        let translated = Translator::new(pattern).run().map_err(refuse)?;
+        let translated = translate(pattern, Backtracking::Refused).map_err(refuse)?;
         let compiled = Regex::new(&translated).map_err(|error| {
             // The crate draws the pattern with a caret below it; the reason is its last line.
             let text = error.to_string();
@@ -67,11 +82,13 @@ impl fmt::Display for Pattern {
 struct Translator<'a> {
     rest: Peekable<Chars<'a>>,
     out: String,
+    backtracking: Backtracking,
 }
 
 impl<'a> Translator<'a> {
-    fn new(pattern: &'a str) -> Self {
-        Self { rest: pattern.chars().peekable(), out: String::with_capacity(pattern.len() + 8) }
+    fn new(pattern: &'a str, backtracking: Backtracking) -> Self {
+        let out = String::with_capacity(pattern.len() + 8);
+        Self { rest: pattern.chars().peekable(), out, backtracking }
     }
 
     fn run(mut self) -> Result<String, String> {
@@ -94,6 +111,9 @@ impl<'a> Translator<'a> {
     /// What follows a backslash.
     fn escape(&mut self, in_class: bool) -> Result<(), String> {
         match self.rest.next() {
+            Some(c @ '1'..='9') if !in_class && self.backtracking == Backtracking::Kept => {
+                self.out.extend(['\\', c]);
+            }
             // Inside a class, and after `\0`, digits are an octal number.
             Some(c) if c.is_ascii_digit() => {
                 let what = if c == '0' || in_class { "an octal escape" } else { "a backreference" };
@@ -112,17 +132,25 @@ impl<'a> Translator<'a> {
     /// What follows `(`.
     fn group(&mut self) -> Result<(), String> {
         let ahead: String = self.rest.clone().take(3).collect();
-        let refused = [
+        let backtracks = [
             ("?=", "a look-ahead"),
             ("?!", "a look-ahead"),
             ("?<=", "a look-behind"),
             ("?<!", "a look-behind"),
-            ("?>", "an atomic group"),
             ("?(", "a conditional"),
             ("?P=", "a backreference"),
         ];
-        if let Some((start, what)) = refused.iter().find(|(start, _)| ahead.starts_with(start)) {
-            return Err(unsupported(&format!("({start}"), what));
+        if let Some((start, what)) = backtracks.iter().find(|(start, _)| ahead.starts_with(start)) {
+            if self.backtracking == Backtracking::Refused {
+                return Err(unsupported(&format!("({start}"), what));
+            }
+            self.out.push('(');
+            self.out.extend(self.rest.by_ref().take(start.len()));
+            return Ok(());
+        }
+        // Python before 3.11 has none.
+        if ahead.starts_with("?>") {
+            return Err(unsupported("(?>", "an atomic group"));
         }
         if ahead.starts_with("?#") {
             // A comment ends at the first `)`.

@@ -1,6 +1,7 @@
 //! Python's `re.sub`.
 
-use regex::Captures;
+use std::convert::Infallible;
+use std::ops::Range;
 
 use super::pattern::{Pattern, PatternError};
 
@@ -17,19 +18,22 @@ enum Piece {
 impl Replacement {
     /// `\1`, `\g<1>` and `\g<name>` stand for groups of the pattern; a dollar sign is just that.
     pub fn new(text: &str, pattern: &Pattern) -> Result<Self, PatternError> {
+        Self::of_groups(text, &pattern.regex().capture_names().collect::<Vec<_>>())
+    }
+
+    /// The same for a pattern of any engine, by the names of its groups. The whole match is the first of them.
+    pub fn of_groups(text: &str, groups: &[Option<&str>]) -> Result<Self, PatternError> {
         let wrong = |reason: &str| PatternError { pattern: text.to_owned(), reason: reason.to_owned() };
         let mut pieces = Vec::new();
         let mut rest = text;
         while let Some((before, after)) = rest.split_once('\\') {
             pieces.push(Piece::Text(before.to_owned()));
-            let (piece, tail) =
-                escape(after, pattern).ok_or_else(|| wrong("bad escape, or no such group"))?;
+            let (piece, tail) = escape(after, groups).ok_or_else(|| wrong("bad escape, or no such group"))?;
             pieces.push(piece);
             rest = tail;
         }
         pieces.push(Piece::Text(rest.to_owned()));
-        let groups = pattern.regex().captures_len();
-        if pieces.iter().any(|piece| matches!(piece, Piece::Group(n) if *n >= groups)) {
+        if pieces.iter().any(|piece| matches!(piece, Piece::Group(n) if *n >= groups.len())) {
             return Err(wrong("there is no such group"));
         }
         Ok(Self(pieces))
@@ -37,42 +41,59 @@ impl Replacement {
 
     /// Replaces every match. Unlike the regex crate, Python also takes an empty match right after another match.
     pub fn apply(&self, pattern: &Pattern, text: &str) -> String {
+        let find = |at: usize| -> Result<_, Infallible> {
+            let found = pattern.regex().captures_at(text, at);
+            Ok(found.map(|found| found.iter().map(|group| group.map(|group| group.range())).collect()))
+        };
+        let Ok(replaced) = self.apply_found(text, find);
+        replaced
+    }
+
+    /// The same with any engine: `find` gives the groups of the first match from a place on.
+    pub fn apply_found<E>(
+        &self,
+        text: &str,
+        find: impl Fn(usize) -> Result<Option<Vec<Option<Range<usize>>>>, E>,
+    ) -> Result<String, E> {
         let mut out = String::with_capacity(text.len() + 16);
         let (mut at, mut copied) = (0, 0);
         while at <= text.len()
-            && let Some(found) = pattern.regex().captures_at(text, at)
+            && let Some(groups) = find(at)?
         {
-            let Some(whole) = found.get(0) else { break };
-            out.push_str(&text[copied..whole.start()]);
-            self.expand(&found, &mut out);
-            copied = whole.end();
+            let Some(Some(whole)) = groups.first() else { break };
+            out.push_str(&text[copied..whole.start]);
+            self.expand(&groups, text, &mut out);
+            copied = whole.end;
             // An empty match must not be found again: go on behind the next character.
             let step = text[copied..].chars().next().map_or(1, char::len_utf8);
             at = if whole.is_empty() { copied + step } else { copied };
         }
         out.push_str(&text[copied..]);
-        out
+        Ok(out)
     }
 
-    fn expand(&self, found: &Captures<'_>, out: &mut String) {
+    fn expand(&self, groups: &[Option<Range<usize>>], text: &str, out: &mut String) {
         for piece in &self.0 {
             match piece {
-                Piece::Text(text) => out.push_str(text),
-                Piece::Group(n) => out.push_str(found.get(*n).map_or("", |group| group.as_str())),
+                Piece::Text(plain) => out.push_str(plain),
+                Piece::Group(n) => {
+                    let group = groups.get(*n).cloned().flatten();
+                    out.push_str(group.map_or("", |group| &text[group]));
+                }
             }
         }
     }
 }
 
 /// What follows a backslash in a replacement, and what follows that.
-fn escape<'t>(after: &'t str, pattern: &Pattern) -> Option<(Piece, &'t str)> {
+fn escape<'t>(after: &'t str, groups: &[Option<&str>]) -> Option<(Piece, &'t str)> {
     let first = after.chars().next()?;
     let tail = &after[first.len_utf8()..];
     let text = |s: &str| Piece::Text(s.to_owned());
     Some(match first {
         'g' => {
             let (name, tail) = tail.strip_prefix('<')?.split_once('>')?;
-            let by_name = || pattern.regex().capture_names().position(|known| known == Some(name));
+            let by_name = || groups.iter().position(|known| *known == Some(name));
             (Piece::Group(name.parse().ok().or_else(by_name)?), tail)
         }
         '1'..='9' => {

@@ -32,6 +32,26 @@ fn json_has_target_tags_and_points() {
     assert_eq!(posted.body.find(' '), None, "the body is compact: {}", posted.body);
 }
 
+#[test]
+fn a_broken_target_is_named_and_the_others_are_drawn() {
+    let server = Server::start();
+    let range = "from=1000&until=1060&format=json";
+    for broken in ["alias(d.step10,'x'))", "scale(d.step10", "d.step10,%0d%0aX-Evil:1"] {
+        let reply = server.get(&format!("/render?target={broken}&target=d.step10&{range}"));
+        assert_eq!(reply.status, 200, "{broken}");
+        assert_eq!(reply.body.matches("\"target\":\"d.step10\"").count(), 1, "{broken}");
+        let named = reply.header("x-plumbago-broken-target").unwrap_or_default();
+        let start = &broken[..12];
+        assert!(named.starts_with(start) && named.contains("cannot read the target at character"), "{named}");
+        assert_eq!(reply.header("x-evil"), None);
+        assert_eq!(server.get(&format!("/render?target={broken}&{range}")).status, 400, "{broken} alone");
+    }
+    let whole = server.get(&format!("/render?target=d.step10&{range}"));
+    assert_eq!(whole.header("x-plumbago-broken-target"), None);
+    let picture = server.get("/render?target=d.step10&target=scale(&from=1000&until=1060&format=svg");
+    assert!(picture.header("x-plumbago-broken-target").is_some());
+}
+
 /// Captured, all of them.
 #[test]
 fn max_data_points_consolidates_as_graphite_web_does() {

@@ -16,7 +16,7 @@ pub(crate) use evaluate::call_with_lists;
 pub(crate) use value::Value;
 
 use crate::error::RenderError;
-use crate::grammar::{self, template};
+use crate::grammar::{self, Expr, GrammarError, template};
 use crate::request::{Request, TimeRange};
 use crate::series::Series;
 use crate::source::Source;
@@ -24,6 +24,24 @@ use evaluate::evaluate;
 use plan::Plan;
 use plumbago_model::Cancel;
 use session::Session;
+
+/// What the targets of a request come to, where those that cannot be read are left out.
+#[derive(Clone, Debug)]
+pub struct Rendered {
+    /// The series of all targets that could be read, in the order of the targets.
+    pub series: Vec<Series>,
+    /// The others.
+    pub broken: Vec<BrokenTarget>,
+}
+
+/// A target that is not written in the target language.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BrokenTarget {
+    /// As written.
+    pub target: String,
+    /// What is wrong with it, and where.
+    pub reason: GrammarError,
+}
 
 /// Evaluates the targets in their order; blank ones are passed over.
 ///
@@ -34,19 +52,51 @@ pub fn render(
     source: &dyn Source,
     cancel: &Cancel,
 ) -> Result<Vec<Series>, RenderError> {
-    evaluate_targets(targets, request, source, cancel).map_err(|error| error.with_targets(targets))
+    let (exprs, broken) = read(targets);
+    evaluated(exprs, broken.into_iter().next(), request, source, cancel)
+        .map_err(|error| error.with_targets(targets))
 }
 
-fn evaluate_targets(
+/// As [`render`], except that a target which cannot be read does not keep the others from being drawn.
+///
+/// graphite-web takes such a target for a path that finds nothing, and dashboards hold some. Where nothing else was asked
+/// for it is an error here, too, and so are all other mistakes, such as an unknown function.
+pub fn render_readable(
     targets: &[String],
     request: &Request,
     source: &dyn Source,
     cancel: &Cancel,
-) -> Result<Vec<Series>, RenderError> {
-    let mut exprs = Vec::with_capacity(targets.len());
+) -> Result<Rendered, RenderError> {
+    let (exprs, mut broken) = read(targets);
+    let is_fatal =
+        |one: &BrokenTarget| exprs.is_empty() || !matches!(one.reason, GrammarError::Unexpected { .. });
+    let fatal = broken.iter().position(is_fatal).map(|at| broken.swap_remove(at));
+    let series = evaluated(exprs, fatal, request, source, cancel);
+    Ok(Rendered { series: series.map_err(|error| error.with_targets(targets))?, broken })
+}
+
+fn read(targets: &[String]) -> (Vec<Expr>, Vec<BrokenTarget>) {
+    let (mut exprs, mut broken) = (Vec::with_capacity(targets.len()), Vec::new());
     for target in targets.iter().filter(|target| !target.trim().is_empty()) {
-        exprs.push(template::expand(grammar::parse(target)?, &request.template));
+        match grammar::parse(target) {
+            Ok(expr) => exprs.push(expr),
+            Err(reason) => broken.push(BrokenTarget { target: target.clone(), reason }),
+        }
     }
+    (exprs, broken)
+}
+
+fn evaluated(
+    exprs: Vec<Expr>,
+    broken: Option<BrokenTarget>,
+    request: &Request,
+    source: &dyn Source,
+    cancel: &Cancel,
+) -> Result<Vec<Series>, RenderError> {
+    if let Some(BrokenTarget { reason, .. }) = broken {
+        return Err(reason.into());
+    }
+    let exprs: Vec<Expr> = exprs.into_iter().map(|expr| template::expand(expr, &request.template)).collect();
     let session = Session::new(request, source, cancel);
     let mut plan = Plan::new(request);
     for expr in &exprs {

@@ -57,6 +57,9 @@ impl<'a> Session<'a> {
             return Ok(());
         }
         let found = self.source.fetch(&wanted, self.cancel)?;
+        for query in wanted.iter().filter_map(|request| request.tags.as_ref()) {
+            query.check().map_err(|error| RenderError::invalid(format!("seriesByTag: {error}")))?;
+        }
         let mut fetched = self.fetched.borrow_mut();
         for (request, list) in wanted.into_iter().zip(found) {
             let pattern: Arc<str> = request.pattern.as_str().into();

@@ -41,9 +41,31 @@ fn a_mistake_in_the_last_target_costs_no_fetch() {
         "Invalid parameters (Received request for unknown function: bogus); targets: \"a, bogus(b)\""
     );
     assert_eq!(store.batches(), 0);
+    assert!(store.error("sumSerie(a)").contains("unknown function: sumSerie; did you mean `sumSeries`?)"));
+    assert!(store.error("Scale(a,2)").contains("did you mean `scale`?"));
     assert!(store.error("scale(a").starts_with("Invalid parameters (cannot read the target at character 8"));
     assert!(store.error("alias('a','b')").contains("Invalid \"seriesList\" value"));
     assert!(store.error("template($1,'a')").contains("series are expected, but `'a'` is not"));
+}
+
+#[test]
+fn targets_that_cannot_be_read_do_not_hide_the_others() {
+    let run = |targets: &[&str]| {
+        let targets: Vec<String> = targets.iter().map(|target| (*target).to_owned()).collect();
+        render_readable(&targets, &Request::new(0, 240, 240), &store(), &Cancel::never())
+    };
+    let got = run(&["scale(a", "b", "alias(a,'y'))", "a"]).unwrap();
+    assert_eq!(names(&got.series), ["b", "a"]);
+    let broken: Vec<&str> = got.broken.iter().map(|one| one.target.as_str()).collect();
+    assert_eq!(broken, ["scale(a", "alias(a,'y'))"]);
+    assert!(got.broken[1].reason.to_string().contains("at character 13: expected the end"));
+    assert!(run(&["a", " "]).unwrap().broken.is_empty());
+    for refused in [&["scale(a", "alias(a,'y'))"][..], &["a", "bogus(a)"], &["a", "template(a,b)"]] {
+        assert!(matches!(
+            run(refused),
+            Err(RenderError::Invalid { .. } | RenderError::UnknownFunction { .. })
+        ));
+    }
 }
 
 #[test]

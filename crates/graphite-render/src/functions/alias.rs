@@ -4,8 +4,7 @@ use super::Invocation;
 use super::machinery::key::{Node, key};
 use crate::error::RenderError;
 use crate::eval::Value;
-use plumbago_model::pattern::Pattern;
-use plumbago_model::replacement::Replacement;
+use crate::python::search::Search;
 
 pub(super) fn alias(mut call: Invocation<'_>) -> Result<Value, RenderError> {
     let mut series = call.series(0);
@@ -27,9 +26,11 @@ pub(super) fn alias_sub(mut call: Invocation<'_>) -> Result<Value, RenderError> 
     if series.is_empty() {
         return Ok(series.into());
     }
-    let search = Pattern::new(call.text(1))?;
-    let replace = Replacement::new(call.text(2), &search)?;
-    series.iter_mut().for_each(|s| s.name = replace.apply(&search, &s.name).into());
+    let search = Search::new(call.text(1))?;
+    let replacement = search.replacement(call.text(2))?;
+    for s in &mut series {
+        s.name = search.replace(&s.name, &replacement)?.into();
+    }
     Ok(series.into())
 }
 

@@ -154,7 +154,7 @@ mod tests {
         assert_eq!((&*got.name, &*got.path_expression), ("integralByInterval(c,'2min')", &*got.name));
         assert_eq!(tags(&got), "name=c integralByInterval=2min");
         assert!(store.error("integralByInterval(c,'0s')").contains("integralByInterval needs an interval"));
-        assert!(store.error("integralByInterval(c,'2m')").contains("invalid interval `2m`"));
+        assert!(store.error("integralByInterval(c,'2x')").contains("invalid interval `2x`"));
         let got = store.one("changed(c)");
         assert_eq!((shown(&got), tags(&got)), (show(&[0.0, 1.0, 0.0, 0.0, 1.0, 1.0]), "name=c".to_owned()));
     }

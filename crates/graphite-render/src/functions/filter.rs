@@ -3,15 +3,19 @@
 use super::Invocation;
 use crate::error::RenderError;
 use crate::eval::Value;
+use crate::python::search::Search;
 use crate::series::aggregate::Aggregation;
-use plumbago_model::pattern::Pattern;
 
 /// `grep` keeps what matches, `exclude` the rest.
 pub(super) fn by_name(mut call: Invocation<'_>, keep_matches: bool) -> Result<Value, RenderError> {
-    let pattern = Pattern::new(call.text(1))?;
-    let mut series = call.series(0);
-    series.retain(|s| pattern.is_found(&s.name) == keep_matches);
-    Ok(series.into())
+    let pattern = Search::new(call.text(1))?;
+    let mut kept = Vec::new();
+    for s in call.series(0) {
+        if pattern.is_found(&s.name)? == keep_matches {
+            kept.push(s);
+        }
+    }
+    Ok(kept.into())
 }
 
 pub(super) fn filter_series(call: Invocation<'_>) -> Result<Value, RenderError> {

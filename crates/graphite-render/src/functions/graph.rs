@@ -3,6 +3,7 @@
 use super::Invocation;
 use crate::error::RenderError;
 use crate::eval::Value;
+use crate::grammar::Literal;
 use crate::python::number::general;
 use crate::series::Drawing;
 use crate::series::Series;
@@ -30,12 +31,13 @@ fn drawn(mut call: Invocation<'_>, set: impl Fn(&mut Drawing)) -> Result<Value, 
 }
 
 pub(super) fn dashed(mut call: Invocation<'_>) -> Result<Value, RenderError> {
-    let length = call.int(1).unwrap_or(5);
+    let length = call.float_or(1, 5.0);
+    let tag = call.literal(1).map(Literal::text).unwrap_or_default();
     let mut series = call.series(0);
     for s in &mut series {
-        s.tags.set("dashed", length.to_string());
-        s.name = format!("dashed({}, {})", s.name, general(length as f64)).into();
-        s.drawing_mut().dash = Some(length as f64);
+        s.tags.set("dashed", tag.as_str());
+        s.name = format!("dashed({}, {})", s.name, general(length)).into();
+        s.drawing_mut().dash = Some(length);
     }
     Ok(series.into())
 }
@@ -137,6 +139,7 @@ mod tests {
             ("color(a,'red')", "a", Drawing { color: text("red"), ..Drawing::default() }),
             ("lineWidth(a,3)", "a", Drawing { line_width: Some(3.0), ..Drawing::default() }),
             ("dashed(a)", "dashed(a, 5)", Drawing { dash: Some(5.0), ..Drawing::default() }),
+            ("dashed(a,2.5)", "dashed(a, 2.5)", Drawing { dash: Some(2.5), ..Drawing::default() }),
             ("dashed(a,2)", "dashed(a, 2)", Drawing { dash: Some(2.0), ..Drawing::default() }),
             (
                 "scale(secondYAxis(color(a,'#ff0')),2)",

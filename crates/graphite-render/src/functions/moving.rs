@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn what_cannot_be() {
         assert!(store().error("movingAverage(a,-1)").contains("a window of -1 points"));
-        assert!(store().error("movingAverage(a,'5m')").contains("Invalid \"intOrInterval\" value"));
+        assert!(store().error("movingAverage(a,'5x')").contains("Invalid \"intOrInterval\" value"));
         assert!(
             store().error("movingWindow(a,5,'bogus')").contains("Unsupported aggregation function: bogus")
         );

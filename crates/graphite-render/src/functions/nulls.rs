@@ -81,6 +81,8 @@ pub(super) fn is_non_null(call: Invocation<'_>) -> Result<Value, RenderError> {
 pub(super) fn transform_null(mut call: Invocation<'_>) -> Result<Value, RenderError> {
     let default = call.float_or(1, 0.0);
     let tag = call.literal(1).map(Literal::text).unwrap_or_default();
+    // graphite-web does not fetch a path that is given by name, so its names and tags show no reference then.
+    let is_reference_shown = !call.is_named(2);
     let references = call.series(2);
     let mut series = call.series(0);
     // Where any reference has a value.
@@ -89,9 +91,10 @@ pub(super) fn transform_null(mut call: Invocation<'_>) -> Result<Value, RenderEr
     let defaults: Vec<f64> = (0..rows).map(|at| if known(at) { default } else { f64::NAN }).collect();
     for s in &mut series {
         s.tags.set("transformNull", tag.as_str());
-        let suffix = if references.is_empty() { "" } else { ",referenceSeries" };
-        if !references.is_empty() {
+        let mut suffix = "";
+        if is_reference_shown && !references.is_empty() {
             s.tags.set("referenceSeries", "1");
+            suffix = ",referenceSeries";
         }
         s.rename(format!("transformNull({},{}{suffix})", s.name, general(default)));
         if defaults.is_empty() {
@@ -142,6 +145,9 @@ mod tests {
             ("keepLastValue(g.a,1)", [N, 1.0, N, N, 4.0, 4.0]),
             ("keepLastValue(g.a,0)", [N, 1.0, N, N, 4.0, N]),
             ("keepLastValue(g.none)", [N; 6]),
+            ("keepLastValue(g.a,'None')", [N, 1.0, 1.0, 1.0, 4.0, 4.0]),
+            ("keepLastValue(g.a,limit='none')", [N, 1.0, 1.0, 1.0, 4.0, 4.0]),
+            ("keepLastValue(g.a,none)", [N, 1.0, 1.0, 1.0, 4.0, 4.0]),
         ] {
             let got = store().one(target);
             assert_eq!(shown(&got), show(&values), "{target}");
@@ -183,6 +189,12 @@ mod tests {
                 "transformNull(g.a,-1,g.b)",
                 "transformNull(g.a,-1,referenceSeries)",
                 "name=g.a transformNull=-1.0 referenceSeries=1",
+                [N, 1.0, N, N, 4.0, -1.0],
+            ),
+            (
+                "transformNull(g.a,default=-1,referenceSeries=g.b)",
+                "transformNull(g.a,-1)",
+                "name=g.a transformNull=-1.0",
                 [N, 1.0, N, N, 4.0, -1.0],
             ),
             (

@@ -19,11 +19,12 @@ pub(super) fn compress_periodic_gaps(mut call: Invocation<'_>) -> Result<Value, 
 }
 
 /// Where the first value is, and how many places on the next one, if a third one follows after as many and stands between
-/// nulls. Graphite takes a value for one only if it is not zero, and the first place for none at all.
+/// nulls. Graphite takes a value for one only if it is not zero. Its 1.1.10 also passes over the first place, which loses
+/// the first value of a series that begins with one; as on its main branch that place counts here.
 fn period(values: &[f64]) -> Option<(usize, usize)> {
     let is_seen = |at: usize| values.get(at).is_some_and(|v| !v.is_nan() && *v != 0.0);
     let is_null = |at: usize| values.get(at).is_some_and(|v| v.is_nan());
-    let mut seen = (1..values.len()).filter(|&at| is_seen(at));
+    let mut seen = (0..values.len()).filter(|&at| is_seen(at));
     let (first, second) = (seen.next()?, seen.next()?);
     let period = second - first;
     let third = second + period;
@@ -60,11 +61,19 @@ mod tests {
     }
 
     #[test]
+    fn a_series_that_begins_with_a_value_keeps_it() {
+        let store = Memory::new().with("a", 60, &[1.0, N, 3.0, N, 5.0, N, 7.0, N]).over(0, 480);
+        let got = store.one("compressPeriodicGaps(a)");
+        assert_eq!((got.start, got.step), (60, 120));
+        assert_eq!(shown(&got), show(&[1.0, 3.0, 5.0, 7.0]));
+    }
+
+    #[test]
     fn only_three_values_at_even_distances_tell_a_period() {
         assert_eq!(period(&[N, 1.0, N, 1.0, N, 1.0, N]), Some((1, 2)));
         assert_eq!(period(&[N, 1.0, N, 1.0, N, 1.0]), None); // nothing behind the third
         assert_eq!(period(&[N, 1.0, N, 1.0, 1.0, 1.0, N]), None);
-        assert_eq!(period(&[1.0, N, 1.0, N, 1.0, N, 1.0, N]), Some((2, 2))); // the first place is passed over
+        assert_eq!(period(&[1.0, N, 1.0, N, 1.0, N]), Some((0, 2)));
         assert_eq!(period(&[N, 0.0, N, 1.0, N, 1.0, N, 1.0, N]), Some((3, 2))); // and so are zeros
         assert_eq!(period(&[N, 1.0, 1.0, 1.0]), None);
         assert_eq!(period(&[]), None);

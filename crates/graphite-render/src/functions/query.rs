@@ -5,10 +5,9 @@ use super::machinery::key::slice;
 use crate::error::RenderError;
 use crate::eval::Value;
 use crate::python::percent::percent;
+use crate::python::search::Search;
 use crate::series::Series;
 use crate::series::aggregate::Aggregation;
-use plumbago_model::pattern::Pattern;
-use plumbago_model::replacement::Replacement;
 
 /// The language reads these calls as fetches; only as a callback is it a function.
 pub(super) fn series_by_tag(call: Invocation<'_>) -> Result<Value, RenderError> {
@@ -54,15 +53,20 @@ fn replaced_names(
     if series.is_empty() {
         return Ok(Vec::new());
     }
-    let pattern = Pattern::new(call.text(search))?;
-    let replacement = Replacement::new(call.text(search + 1), &pattern)?;
-    Ok(series.iter().map(|s| replacement.apply(&pattern, &s.name)).collect())
+    let pattern = Search::new(call.text(search))?;
+    let replacement = pattern.replacement(call.text(search + 1))?;
+    Ok(series.iter().map(|s| pattern.replace(&s.name, &replacement)).collect::<Result<_, _>>()?)
 }
 
 /// A target for each different beginning of the names. What it gives stands at the times of the last series.
 pub(super) fn apply_by_node(mut call: Invocation<'_>) -> Result<Value, RenderError> {
-    let stop = call.int(1).unwrap_or(0).saturating_add(1);
+    let node = call.int(1).unwrap_or(0);
+    let stop = node.saturating_add(1);
     let series = call.series(0);
+    if let Some(short) = series.iter().find(|s| s.name.split('.').count() as i64 <= node) {
+        let text = format!("applyByNode: the name {} has no node {node}; nodes count from 0", short.name);
+        return Err(RenderError::invalid(text));
+    }
     let Some(last) = series.last() else { return Ok(Vec::new().into()) };
     let mut prefixes: Vec<String> = series.iter().map(|s| first_nodes(&s.name, stop)).collect();
     prefixes.sort_unstable();
@@ -160,6 +164,8 @@ mod tests {
         assert_eq!(&*store().one("applyByNode(s.db.size,1,'%.size')").path_expression, "s.db");
         assert!(store().error("applyByNode(s.db.size,1,'sumSeries(%')").contains("cannot read the target"));
         assert!(store().error("applyByNode(s.db.size,1,'bogus(%)')").contains("unknown function: bogus"));
+        assert!(store().error("applyByNode(s.*.size,3,'%')").contains("the name s.db.size has no node 3"));
+        assert_eq!(names(&store().run("applyByNode(s.db.size,2,'%')")), ["s.db.size"]);
     }
 
     /// Values of the request can hold both kinds of quotes, and so the very target they are used in.

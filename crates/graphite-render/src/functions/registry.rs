@@ -9,6 +9,7 @@ use super::{
 };
 use crate::error::RenderError;
 use crate::series::aggregate::Aggregation;
+use plumbago_model::suggest::did_you_mean;
 
 /// All functions.
 pub fn registry() -> &'static [Row] {
@@ -17,7 +18,11 @@ pub fn registry() -> &'static [Row] {
 
 /// A function by its name.
 pub fn row(name: &str) -> Result<&'static Row, RenderError> {
-    let unknown = || RenderError::UnknownFunction { name: name.to_owned(), targets: Vec::new() };
+    let unknown = || RenderError::UnknownFunction {
+        name: name.to_owned(),
+        hint: did_you_mean(name, ROWS.iter().map(|row| row.name)),
+        targets: Vec::new(),
+    };
     ROWS.binary_search_by(|row| row.name.cmp(name)).map(|at| &ROWS[at]).map_err(|_| unknown())
 }
 
@@ -151,7 +156,7 @@ static ROWS: &[Row] = &[
     Row::new("cumulative", SPECIAL, ONLY, "Consolidates points by their sum when there are more than can be shown.", consolidate_by::cumulative),
     Row::new("currentAbove", FILTER, THRESHOLD, "Keeps the series whose last value is above a number.", |call| filter::above(call, Aggregation::Last)),
     Row::new("currentBelow", FILTER, THRESHOLD, "Keeps the series whose last value is at most a number.", |call| filter::below(call, Aggregation::Last)),
-    Row::new("dashed", GRAPH, &[SERIES, Param::default("dashLength", Kind::Integer, Int(5))], "Draws the series with dashes of some pixels.", graph::dashed),
+    Row::new("dashed", GRAPH, &[SERIES, Param::default("dashLength", Kind::Number, Int(5))], "Draws the series with dashes of some pixels.", graph::dashed),
     Row::new("delay", TRANSFORM, &[SERIES, Param::required("steps", Kind::Integer)], "Moves the values some points to the right, within the window.", shift::delay),
     Row::new("derivative", TRANSFORM, ONLY, "The difference between each value and the previous one.", derivative::derivative),
     Row::new("diffSeries", COMBINE, MANY, "The first series minus all others, row by row.", |call| combine::rows(call, "diff")).aggregates(),
@@ -309,7 +314,9 @@ mod tests {
         let error = row("SumSeries").err().map(|error| error.to_string());
         assert_eq!(
             error.as_deref(),
-            Some("Invalid parameters (Received request for unknown function: SumSeries)")
+            Some(
+                "Invalid parameters (Received request for unknown function: SumSeries; did you mean `sumSeries`?)"
+            )
         );
     }
 

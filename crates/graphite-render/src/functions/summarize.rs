@@ -179,7 +179,7 @@ mod tests {
                 .error("summarize(a,'5min','sumSeries')")
                 .contains("Unsupported aggregation function: sumSeries")
         );
-        assert!(store().error("summarize(a,'5m')").contains("Invalid \"interval\" value"));
+        assert!(store().error("summarize(a,'5x')").contains("Invalid \"interval\" value"));
         assert!(store().error("summarize(a,'0s')").contains("positive interval"));
         assert!(store().error("summarize(a,'-1h')").contains("positive interval"));
         let wide = Memory::new().with("a", 60, &[1.0; 10]).over(0, 600).limited(100);

@@ -3,7 +3,8 @@
 /// One expression of the target language.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Expr {
-    /// A path with its wildcards, escapes already taken out: what is fetched.
+    /// A path with its wildcards: what is fetched. A backslash makes the wildcard behind it a plain character; all other
+    /// escapes are taken out.
     Path(String),
     /// A `seriesByTag(...)` call: also a fetch.
     Tagged(Tagged),

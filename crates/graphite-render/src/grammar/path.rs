@@ -6,11 +6,15 @@ use super::scan::Scanner;
 /// What a path cannot hold unless escaped.
 const SYMBOLS: &str = "(){},.'\"\\|";
 
+/// What would be a wildcard without its escape. The path keeps the backslash, by which a glob knows a plain character.
+const WILD: &str = "{}[]*?\\";
+
 impl Scanner<'_> {
-    /// A path with its escapes taken out. A lenient reader stops where the path cannot go on; else that is an error.
+    /// A path with the escapes taken out that only the grammar needs. A lenient reader, which reads names, takes all of them
+    /// out and stops where the path cannot go on; else that is an error.
     pub(super) fn path(&mut self, lenient: bool) -> Result<String, GrammarError> {
         let mut path = String::new();
-        if !self.node(&mut path)? {
+        if !self.node(&mut path, lenient)? {
             return Err(self.unexpected("a path or a function call"));
         }
         loop {
@@ -20,7 +24,7 @@ impl Scanner<'_> {
             }
             let len = path.len();
             path.push('.');
-            match self.node(&mut path) {
+            match self.node(&mut path, lenient) {
                 Ok(true) => {}
                 Ok(false) if !lenient => return Err(self.unexpected("a path node after `.`")),
                 Err(error) if !lenient => return Err(error),
@@ -34,23 +38,26 @@ impl Scanner<'_> {
     }
 
     /// One node onto `path`; false when nothing stands here that could be part of one.
-    fn node(&mut self, path: &mut String) -> Result<bool, GrammarError> {
+    fn node(&mut self, path: &mut String, lenient: bool) -> Result<bool, GrammarError> {
         let len = path.len();
         loop {
             if self.peek() == Some('{') {
-                self.braces(path)?;
-            } else if !self.plain(path) {
+                self.braces(path, lenient)?;
+            } else if !self.plain(path, if lenient { "" } else { WILD }) {
                 return Ok(path.len() > len);
             }
         }
     }
 
-    /// One ordinary or escaped character.
-    fn plain(&mut self, path: &mut String) -> bool {
+    /// One ordinary or escaped character. What is in `kept` keeps its backslash.
+    fn plain(&mut self, path: &mut String, kept: &str) -> bool {
         let mut chars = self.rest().chars();
         match chars.next() {
             Some('\\') => match chars.next() {
-                Some(escaped) if SYMBOLS.contains(escaped) || escaped == '=' => {
+                Some(escaped) if SYMBOLS.contains(escaped) || kept.contains(escaped) || escaped == '=' => {
+                    if kept.contains(escaped) {
+                        path.push('\\');
+                    }
                     path.push(escaped);
                     self.skip(2);
                     true
@@ -67,14 +74,16 @@ impl Scanner<'_> {
     }
 
     /// Alternatives, one inside another as deep as one likes: a counter does for the stack.
-    fn braces(&mut self, path: &mut String) -> Result<(), GrammarError> {
+    fn braces(&mut self, path: &mut String, lenient: bool) -> Result<(), GrammarError> {
+        // In braces an escaped comma is plain, too.
+        let kept = if lenient { String::new() } else { format!("{WILD},") };
         let mut open = 0_usize;
         loop {
             match self.peek() {
                 Some('{') => open += 1,
                 Some('}') => open -= 1,
                 Some(',') => {}
-                _ if self.plain(path) => continue,
+                _ if self.plain(path, &kept) => continue,
                 _ => return Err(self.unexpected("`,` or `}` in the braces of a path")),
             }
             path.extend(self.peek());

@@ -38,6 +38,9 @@ fn paths_hold_wildcards_braces_tags_and_escapes() {
     }
     assert_eq!(parse(r"a\.b\(c\)\=d\,\|"), Ok(path("a.b(c)=d,|")));
     assert_eq!(parse("  a.b \n"), Ok(path("a.b")));
+    assert_eq!(parse(r"a.\{b\}.c\\d.{e\,f,g}"), Ok(path(r"a.\{b\}.c\\d.{e\,f,g}")));
+    assert_eq!(parse(r"a.x\[1\].\*\?"), Ok(path(r"a.x\[1\].\*\?")));
+    assert_eq!(first_path(r"scale(a.\{b\}.c\\d,2)").as_deref(), Some(r"a.{b}.c\d"));
 }
 
 #[test]

@@ -2,3 +2,4 @@
 
 pub mod number;
 pub(crate) mod percent;
+pub(crate) mod search;

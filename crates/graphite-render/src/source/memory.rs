@@ -118,6 +118,21 @@ mod tests {
     }
 
     #[test]
+    fn an_escape_makes_a_wildcard_plain() {
+        let store = |name: &str| crate::testing::Memory::new().with(name, 60, &[1.0; 4]);
+        for (name, target) in [
+            ("disk.{cu}.x", r"disk.\{cu\}.x"),
+            (r"back\slash", r"back\\slash"),
+            ("a.x[1]", r"sumSeries(a.x\[1\])"),
+            ("a.b*", r"a.b\*|scale(2)"),
+            ("a,b", r"a{\,,c}b"),
+        ] {
+            assert_eq!(store(name).run(target).len(), 1, "{target}");
+        }
+        assert!(store("disk.cu.x").run(r"disk.\{cu\}.x").is_empty());
+    }
+
+    #[test]
     fn a_later_insert_replaces_the_series_and_a_step_of_zero_is_a_second() {
         let mut source = MemorySource::new();
         source.insert("a", 0, 60, [1.0]);

@@ -18,7 +18,7 @@ use plumbago_model::{Cancel, EventFilter, QueryError};
 /// One path expression to fetch over one window.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FetchRequest {
-    /// The path with its wildcards, or the text of a `seriesByTag(...)` call.
+    /// The path with its wildcards, in which a backslash makes the next character a plain one; or the text of a `seriesByTag(...)` call.
     pub pattern: String,
     /// Of such a call what it asks for; all that counts then.
     pub tags: Option<TagQuery>,

@@ -2,9 +2,10 @@
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::python::search::{Search, TooManySteps};
 use plumbago_model::name;
-use plumbago_model::pattern::Pattern;
 use plumbago_model::{TagCondition, TagWish};
 
 /// Conditions that must all hold. Equal when written alike.
@@ -32,12 +33,14 @@ struct Condition {
     tag: String,
     negated: bool,
     test: Test,
+    /// Did a value take too many steps? The answer lacks something then.
+    gave_up: AtomicBool,
 }
 
 enum Test {
     Equals(String),
     Matches {
-        pattern: Pattern,
+        pattern: Search,
         /// What every text begins with that it matches.
         prefix: String,
     },
@@ -61,6 +64,14 @@ impl TagQuery {
         self.0.iter().map(|condition| condition as &dyn TagCondition).collect()
     }
 
+    /// To be asked after the conditions were used: an error if one of them took too long on a value and was given up.
+    pub fn check(&self) -> Result<(), TagQueryError> {
+        match self.0.iter().find(|condition| condition.gave_up.load(Ordering::Relaxed)) {
+            Some(condition) => Err(TagQueryError::Regex(TooManySteps(condition.text.clone()).to_string())),
+            None => Ok(()),
+        }
+    }
+
     /// Does a tagged name fulfil it? A name without tags never does.
     pub fn matches(&self, name: &str) -> bool {
         name::is_tagged(name)
@@ -68,15 +79,17 @@ impl TagQuery {
     }
 }
 
-/// The text as a regular expression that must match from the start of a value: unless it says so itself.
+/// The text as a regular expression that must match from the start of a value: unless it says so itself. A value on which
+/// that takes too long does not match.
 pub fn anchored(regex: &str) -> Result<impl Fn(&str) -> bool + use<>, TagQueryError> {
     let pattern = anchored_pattern(regex)?;
-    Ok(move |text: &str| pattern.is_found(text))
+    Ok(move |text: &str| pattern.is_found(text).unwrap_or(false))
 }
 
-fn anchored_pattern(regex: &str) -> Result<Pattern, TagQueryError> {
+/// As graphite-web does it, in a group that counts: a backreference to the first group of the text is `\2`.
+fn anchored_pattern(regex: &str) -> Result<Search, TagQueryError> {
     let text = if regex.starts_with('^') { regex.to_owned() } else { format!("^({regex})") };
-    Pattern::new(&text).map_err(|error| {
+    Search::new(&text).map_err(|error| {
         TagQueryError::Regex(format!(
             "the regular expression `{}` cannot be used: {}",
             error.pattern, error.reason
@@ -115,7 +128,8 @@ impl Condition {
             None => Test::Equals(rest.to_owned()),
             Some(regex) => Test::Matches { pattern: anchored_pattern(regex)?, prefix: literal_prefix(regex) },
         };
-        Ok(Self { text: text.to_owned(), tag: tag.to_owned(), negated, test })
+        let gave_up = AtomicBool::new(false);
+        Ok(Self { text: text.to_owned(), tag: tag.to_owned(), negated, test, gave_up })
     }
 }
 
@@ -137,7 +151,15 @@ impl TagCondition for Condition {
     fn holds(&self, value: &str) -> bool {
         let found = match &self.test {
             Test::Equals(wanted) => value == wanted,
-            Test::Matches { pattern, .. } => pattern.is_found(value),
+            // One value is enough to give the query up, so the others cost nothing more.
+            Test::Matches { .. } if self.gave_up.load(Ordering::Relaxed) => return false,
+            Test::Matches { pattern, .. } => match pattern.is_found(value) {
+                Ok(found) => found,
+                Err(TooManySteps(_)) => {
+                    self.gave_up.store(true, Ordering::Relaxed);
+                    return false;
+                }
+            },
         };
         found != self.negated
     }

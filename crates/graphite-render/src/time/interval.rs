@@ -15,7 +15,7 @@ pub enum IntervalError {
         /// What stands where the number should be.
         at: String,
     },
-    /// Not a unit, or an ambiguous one (`m`).
+    /// Not a unit.
     #[error("invalid interval `{text}`: `{unit}` is not a unit; use s, min, h, d, w, mon or y")]
     Unit {
         /// The whole text.
@@ -34,7 +34,8 @@ const MAX_SECS: i64 = 10_000 * 365 * 86_400;
 /// Seconds of an interval: an optional sign, then `<int><unit>` repeated. The sign holds for the whole chain.
 ///
 /// Units go by their first letters (`s`, `min`, `h`, `d`, `w`, `mon` = 30 days, `y` = 365 days), in lower case: a caller
-/// whose grammar ignores case lowers the text first. An empty text is zero.
+/// whose grammar ignores case lowers the text first. A bare `m` is minutes: graphite-web refuses it, carbonapi and many
+/// dashboards mean minutes by it. An empty text is zero.
 pub fn parse_offset_secs(text: &str) -> Result<i64, IntervalError> {
     let (sign, mut rest) = match text.as_bytes().first() {
         None => return Ok(0),
@@ -67,7 +68,7 @@ fn split_while(text: &str, take: impl Fn(char) -> bool) -> (&str, &str) {
     text.split_at(text.find(|c| !take(c)).unwrap_or(text.len()))
 }
 
-/// Units by prefix. The order matters not: no prefix starts another one. `m` alone fits none.
+/// Units by prefix. No prefix starts another one, so their order does not matter.
 fn unit_secs(unit: &str) -> Option<i64> {
     const UNITS: [(&str, i64); 7] = [
         ("s", 1),
@@ -78,6 +79,9 @@ fn unit_secs(unit: &str) -> Option<i64> {
         ("mon", 30 * 86_400),
         ("y", 365 * 86_400),
     ];
+    if unit == "m" {
+        return Some(60);
+    }
     UNITS.iter().find(|(prefix, _)| unit.starts_with(prefix)).map(|&(_, secs)| secs)
 }
 
@@ -93,6 +97,8 @@ mod tests {
             ("10s", 10),
             ("1min", 60),
             ("2minutes", 120),
+            ("5m", 300),
+            ("1h5m", 3_900),
             ("5h", 18_000),
             ("1day", 86_400),
             ("2weeks", 1_209_600),
@@ -109,7 +115,7 @@ mod tests {
     #[test]
     fn errors_name_the_text_and_the_part() {
         for (text, part) in [
-            ("5m", "`m` is not a unit"),
+            ("5ms", "`ms` is not a unit"),
             ("5", "`` is not a unit"),
             ("5MIN", "`MIN`"),
             ("h", "must begin with"),

@@ -141,7 +141,7 @@ const CAPTURED_IN_ZONES: &[(&str, &str, i64)] = &[
 const REFUSED: &[&str] = &[
     "20240230",
     "99999999999999",
-    "-1m",
+    "-1mm",
     "-h",
     "-5",
     "-1.5h",
@@ -201,7 +201,7 @@ fn refusals_name_the_text() {
 #[test]
 fn refusals_say_what_is_accepted() {
     let error = |text| parse_time(text, NOW, &TimeZone::UTC).unwrap_err().to_string();
-    assert!(error("-1m").contains("use s, min, h"), "{}", error("-1m"));
+    assert!(error("-1mm").contains("use s, min, h"), "{}", error("-1mm"));
     assert!(error("25:00").contains("`17:30`"), "{}", error("25:00"));
     assert!(error("nonsense").contains("`YYYYMMDD`"), "{}", error("nonsense"));
     assert!(error("99999999999999").contains("years 1 and 9999"), "{}", error("99999999999999"));

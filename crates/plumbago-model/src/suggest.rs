@@ -1,9 +1,9 @@
 //! "Did you mean ...?" for names that do not exist.
 
 /// The end of an error text: `; did you mean `x`?`, or nothing when no candidate is near.
-pub(super) fn did_you_mean<'a>(wrong: &str, candidates: impl Iterator<Item = &'a str>) -> String {
+pub fn did_you_mean<'a>(wrong: &str, candidates: impl Iterator<Item = &'a str>) -> String {
     let near = candidates
-        .map(|candidate| (distance(&wrong.to_ascii_lowercase(), candidate), candidate))
+        .map(|candidate| (distance(&wrong.to_ascii_lowercase(), &candidate.to_ascii_lowercase()), candidate))
         .filter(|&(edits, candidate)| edits <= candidate.len().max(wrong.len()) / 3)
         .min_by_key(|&(edits, _)| edits);
     near.map_or_else(String::new, |(_, candidate)| format!("; did you mean `{candidate}`?"))
@@ -47,5 +47,6 @@ mod tests {
         assert_eq!(did_you_mean("htp", names()), "; did you mean `http`?");
         assert_eq!(did_you_mean("Pickel", names()), "; did you mean `pickle`?");
         assert_eq!(did_you_mean("zzzz", names()), "");
+        assert_eq!(did_you_mean("sumserie", ["sumSeries"].into_iter()), "; did you mean `sumSeries`?");
     }
 }
