@@ -122,12 +122,17 @@ impl Drop for Shown<'_> {
     }
 }
 
-/// The seeds of a target, and the words that all of them get.
+/// The seeds of a target, which cargo fuzz begins with too, and the words that all of them get.
 fn seeds(name: &str) -> Vec<Vec<u8>> {
+    let words = WORDS.iter().map(|word| word.as_bytes().to_vec());
+    seed_files(name).into_iter().chain(words).collect()
+}
+
+/// What is in `fuzz/seeds` for a target.
+fn seed_files(name: &str) -> Vec<Vec<u8>> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/seeds").join(name);
-    let files =
-        fs::read_dir(directory).into_iter().flatten().map(|entry| fs::read(entry.unwrap().path()).unwrap());
-    files.chain(WORDS.iter().map(|word| word.as_bytes().to_vec())).collect()
+    let entries = fs::read_dir(&directory).unwrap_or_else(|error| panic!("{}: {error}", directory.display()));
+    entries.map(|entry| fs::read(entry.unwrap().path()).unwrap()).collect()
 }
 
 struct Random(u64);
@@ -166,6 +171,19 @@ fn mutated(seeds: &[Vec<u8>], random: &mut Random) -> Vec<u8> {
     }
     input.truncate(MAX_BYTES);
     input
+}
+
+#[test]
+fn every_target_has_seeds_and_no_seed_is_without_a_target() {
+    let few: Vec<&&str> = NAMES.iter().filter(|name| seed_files(name).len() < 2).collect();
+    assert!(few.is_empty(), "{few:?} have less than two seeds in fuzz/seeds");
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/seeds");
+    let mut names: Vec<String> = fs::read_dir(directory)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    assert_eq!(names, NAMES);
 }
 
 #[test]

@@ -4,6 +4,11 @@
 //! So bytes that must not stand in an address are written as `%22` and the like on their way in, which means the same. To know where
 //! the address of the next request begins on a connection, its headers are skimmed for the length of its body.
 
+#![deny(
+    clippy::indexing_slicing,
+    reason = "these bytes come from outside: nothing in them may make us panic"
+)]
+
 use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -90,14 +95,15 @@ impl<S> Mending<S> {
             if let Place::Body(left) = self.place {
                 let here = usize::try_from(left).unwrap_or(usize::MAX).min(read.len());
                 self.body_goes_on(left - here as u64);
+                let (body, after) = read.split_at(here);
                 if let Some(mended) = &mut mended {
-                    mended.extend_from_slice(&read[..here]);
+                    mended.extend_from_slice(body);
                 }
-                read = &read[here..];
+                read = after;
                 continue;
             }
             if self.place == Place::Address && is_wrong(byte) && !matches!(byte, b'\r' | b'\n') {
-                let before = || all[..all.len() - read.len()].to_vec();
+                let before = || all.strip_suffix(read).unwrap_or_default().to_vec();
                 mended.get_or_insert_with(before).extend(format!("%{byte:02X}").bytes());
             } else {
                 self.step(byte);
@@ -170,7 +176,7 @@ impl<S> Mending<S> {
     fn hand_on(&mut self, out: &mut ReadBuf<'_>) {
         let rest = self.mended.get(self.handed..).unwrap_or_default();
         let len = rest.len().min(out.remaining());
-        out.put_slice(&rest[..len]);
+        out.put_slice(rest.get(..len).unwrap_or(rest));
         self.handed += len;
         if self.handed == self.mended.len() {
             (self.mended, self.handed) = (Vec::new(), 0);
@@ -187,7 +193,9 @@ impl<S: AsyncRead + Unpin> AsyncRead for Mending<S> {
         if self.mended.is_empty() {
             let before = out.filled().len();
             ready!(Pin::new(&mut self.stream).poll_read(cx, out))?;
-            let Some(mended) = self.skim(&out.filled()[before..]) else { return Poll::Ready(Ok(())) };
+            let Some(mended) = self.skim(out.filled().get(before..).unwrap_or_default()) else {
+                return Poll::Ready(Ok(()));
+            };
             out.set_filled(before);
             self.mended = mended;
         }

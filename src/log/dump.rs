@@ -1,5 +1,10 @@
 //! Showing what is in a segment, for a person in trouble.
 
+#![deny(
+    clippy::indexing_slicing,
+    reason = "these bytes come from outside: nothing in them may make us panic"
+)]
+
 use std::io::{self, Write};
 use std::path::Path;
 

@@ -3,6 +3,11 @@
 //! A frame is `[length u32][crc32c u32][kind u8][payload]`, little-endian; length and checksum are over kind and payload.
 //! Points are fixed-width so that a replay is one pass over memory.
 
+#![deny(
+    clippy::indexing_slicing,
+    reason = "these bytes come from outside: nothing in them may make us panic"
+)]
+
 use plumbago_model::{MetricId, Point, Policy, PolicyId};
 
 pub(super) const FRAME_HEADER: usize = 8;
@@ -85,6 +90,7 @@ pub fn encode_deleted(metrics: &[MetricId], out: &mut Vec<u8>) {
     });
 }
 
+#[expect(clippy::indexing_slicing, reason = "it writes what it was given, within what it just appended")]
 fn frame(kind: u8, out: &mut Vec<u8>, body: impl FnOnce(&mut Vec<u8>)) {
     let start = out.len();
     out.extend_from_slice(&[0; FRAME_HEADER]);
@@ -99,7 +105,7 @@ fn frame(kind: u8, out: &mut Vec<u8>, body: impl FnOnce(&mut Vec<u8>)) {
 fn push_text(text: &str, out: &mut Vec<u8>) {
     let len = u16::try_from(text.len()).unwrap_or(u16::MAX);
     out.extend_from_slice(&len.to_le_bytes());
-    out.extend_from_slice(&text.as_bytes()[..usize::from(len)]);
+    out.extend_from_slice(text.as_bytes().get(..usize::from(len)).unwrap_or_default());
 }
 
 /// Decodes the content of a frame whose checksum was right.
@@ -122,10 +128,10 @@ fn decode_points(accepted: u32, payload: &[u8]) -> Result<Record, String> {
     if !rest.is_empty() {
         return Err(format!("{} bytes after the last point", rest.len()));
     }
-    let point = |b: &[u8; POINT_BYTES]| {
-        let word = |at: usize| u32::from_le_bytes([b[at], b[at + 1], b[at + 2], b[at + 3]]);
-        let value = f64::from_bits(u64::from(word(8)) | u64::from(word(12)) << 32);
-        (MetricId(word(0)), Point { timestamp: word(4), value })
+    let point = |bytes: &[u8; POINT_BYTES]| {
+        let bits = u128::from_le_bytes(*bytes);
+        let value = f64::from_bits((bits >> 64) as u64);
+        (MetricId(bits as u32), Point { timestamp: (bits >> 32) as u32, value })
     };
     Ok(Record::Points { accepted, points: points.iter().map(point).collect() })
 }

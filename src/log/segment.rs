@@ -1,5 +1,10 @@
 //! Segment files: their names, their header, and reading them back.
 
+#![deny(
+    clippy::indexing_slicing,
+    reason = "these bytes come from outside: nothing in them may make us panic"
+)]
+
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -134,7 +139,8 @@ enum Frame<'a> {
 }
 
 fn frame_at(bytes: &[u8], at: usize) -> Frame<'_> {
-    let Some(header) = bytes.get(at..at + FRAME_HEADER) else { return Frame::Torn };
+    let header = bytes.get(at..).and_then(|rest| rest.first_chunk::<FRAME_HEADER>());
+    let Some(header) = header else { return Frame::Torn };
     let (length, checksum) = (le_u32(&header[..4]) as usize, le_u32(&header[4..]));
     if length == 0 || length > MAX_RECORD {
         return Frame::Torn;

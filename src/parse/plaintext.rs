@@ -26,8 +26,11 @@ pub fn parse_lines<'a>(
     let text = std::str::from_utf8(buffer).ok();
     let (mut lines, mut next) = (0, 0);
     while next < buffer.len() {
-        let (begin, end) = (next, memchr(b'\n', &buffer[next..]).map_or(buffer.len(), |end| next + end));
-        let line = &buffer[begin..end];
+        let (begin, end) = (
+            next,
+            memchr(b'\n', buffer.get(next..).unwrap_or_default()).map_or(buffer.len(), |end| next + end),
+        );
+        let line = buffer.get(begin..end).unwrap_or_default();
         next = end + 1;
         let parsed = match text.and_then(|text| usual_in(text, begin, line, limits)) {
             Some(taken) => Ok(taken),
@@ -87,7 +90,7 @@ fn usual<'a>(line: &'a [u8], limits: &Limits) -> Option<(&'a [u8], Point)> {
 /// The parts before and after the last blank. Numbers are short: a plain loop is quicker than a call.
 fn split_last_blank(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let at = text.iter().rposition(|&byte| byte == b' ')?;
-    Some((&text[..at], &text[at + 1..]))
+    Some((text.get(..at)?, text.get(at + 1..)?))
 }
 
 fn unusual<'a>(line: &'a [u8], limits: &Limits) -> Result<(&'a str, Point), Reject> {

@@ -24,7 +24,7 @@ impl<'a> Cursor<'a> {
     /// The current metric and chunk: `None` before the first and after the last.
     pub fn current(&self) -> Option<(u32, &[u8])> {
         let (metric, range) = self.chunks.get(self.at)?;
-        Some((*metric, &self.page[range.clone()]))
+        Some((*metric, self.page.get(range.clone())?))
     }
 
     /// Moves to the next chunk; false if there is none.

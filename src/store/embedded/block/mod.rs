@@ -7,6 +7,11 @@
 //! [`BlockWriter`] writes, [`Block`] reads by metric, [`Cursor`] reads it all in order. A damaged page loses the metrics in
 //! it and no others.
 
+#![deny(
+    clippy::indexing_slicing,
+    reason = "these bytes come from outside: nothing in them may make us panic"
+)]
+
 mod cursor;
 mod error;
 mod layout;

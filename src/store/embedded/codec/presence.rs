@@ -39,6 +39,7 @@ const RUNS: u8 = 3;
 
 impl Plan {
     /// The smallest form for these slots, which must be ascending and not empty.
+    #[expect(clippy::indexing_slicing, reason = "it writes our own numbers, and knows how many there are")]
     pub(super) fn of(slots: &[u32]) -> Result<Self, ChunkError> {
         let (&[first, ..], &[.., last]) = (slots, slots) else {
             return Err(ChunkError::Unwritable("it has no slots"));
@@ -86,6 +87,7 @@ impl Plan {
     }
 }
 
+#[expect(clippy::indexing_slicing, reason = "it writes our own numbers, and knows how many there are")]
 fn write_bitmap(slots: &[u32], out: &mut Vec<u8>) {
     let (first, last) = (slots[0], slots[slots.len() - 1]);
     let span = (last - first) as usize + 1;
@@ -99,6 +101,7 @@ fn write_bitmap(slots: &[u32], out: &mut Vec<u8>) {
 }
 
 /// Lengths of the runs of neighbouring slots, each with the gap after it; the last has none.
+#[expect(clippy::indexing_slicing, reason = "it writes our own numbers, and knows how many there are")]
 fn runs(slots: &[u32]) -> impl Iterator<Item = (u64, Option<u64>)> {
     let mut rest = slots;
     std::iter::from_fn(move || {
@@ -156,7 +159,7 @@ impl<'a> Presence<'a> {
         }
         let last = u32::try_from(next - 1).ok()?;
         let used = whole.len() - reader.rest().len();
-        Some(Self { first, last, count, form: Form::Runs(&whole[..used]) })
+        Some(Self { first, last, count, form: Form::Runs(whole.get(..used)?) })
     }
 
     /// Are the slots contiguous?
@@ -202,8 +205,11 @@ fn words(bitmap: &[u8]) -> impl Iterator<Item = u64> {
 }
 
 fn word(bytes: &[u8]) -> u64 {
+    if let Some(&word) = bytes.first_chunk() {
+        return u64::from_le_bytes(word);
+    }
     let mut word = [0; 8];
-    word[..bytes.len()].copy_from_slice(bytes);
+    word.iter_mut().zip(bytes).for_each(|(word, byte)| *word = *byte);
     u64::from_le_bytes(word)
 }
 

@@ -24,6 +24,7 @@ const XOR: u8 = 4;
 const RAW: u8 = 5;
 
 /// Appends the values, at least one, and returns the tag of the form it chose.
+#[expect(clippy::indexing_slicing, reason = "it writes our own numbers, and knows how many there are")]
 pub(super) fn write(values: &[f64], scaler: &mut Scaler, out: &mut Vec<u8>) -> u8 {
     if values.iter().all(|value| value.to_bits() == values[0].to_bits()) {
         return write_constant(values[0], out);
@@ -55,6 +56,7 @@ fn write_constant(value: f64, out: &mut Vec<u8>) -> u8 {
 
 /// Is XOR smaller than `packed` bytes? It needs a dozen bits for each change, so it can only win where values mostly stay
 /// the same, and only there is the exact answer worth a pass over the values.
+#[expect(clippy::indexing_slicing, reason = "it writes our own numbers, and knows how many there are")]
 fn xor_beats(packed: usize, values: &[f64]) -> bool {
     let least = 8 + (values.len() - 1).div_ceil(8);
     if packed <= least {
@@ -104,7 +106,7 @@ impl<'a> Values<'a> {
         match self {
             Values::Constant(value) => {
                 let run = [*value; LANES];
-                (from..until).step_by(LANES).for_each(|at| sink(at, &run[..(until - at).min(LANES)]));
+                (from..until).step_by(LANES).for_each(|at| sink(at, run.get(..until - at).unwrap_or(&run)));
             }
             Values::Packed(packed) => packed.decode(from, until, sink),
             Values::Xor(bytes) => xor::decode(bytes, count, until, sink)?,
@@ -116,7 +118,7 @@ impl<'a> Values<'a> {
                     for (value, &word) in run.iter_mut().zip(words) {
                         *value = f64::from_bits(u64::from_le_bytes(word));
                     }
-                    sink(from + i * LANES, &run[..words.len()]);
+                    sink(from + i * LANES, run.get(..words.len()).unwrap_or(&run));
                 }
             }
         }

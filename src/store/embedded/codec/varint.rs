@@ -60,7 +60,7 @@ impl<'a> Reader<'a> {
             }
             n |= u64::from(byte & 0x7f) << (7 * i);
             if byte < 0x80 {
-                self.rest = &self.rest[i + 1..];
+                self.rest = self.rest.get(i + 1..)?;
                 return Some(n);
             }
         }

@@ -10,6 +10,7 @@ use super::bits::{BitReader, BitWriter, LANES};
 const NEW_WINDOW: u32 = 14;
 
 /// Appends all values, at least one.
+#[expect(clippy::indexing_slicing, reason = "it writes our own numbers, and knows how many there are")]
 pub(super) fn write(values: &[f64], out: &mut Vec<u8>) {
     out.extend_from_slice(&values[0].to_bits().to_le_bytes());
     let mut writer = BitWriter::new(out);
@@ -25,6 +26,7 @@ pub(super) fn len(values: &[f64]) -> usize {
 }
 
 /// The bit fields of all values except the first.
+#[expect(clippy::indexing_slicing, reason = "it writes our own numbers, and knows how many there are")]
 fn each_field(values: &[f64], mut field: impl FnMut(u64, u32)) {
     // An empty window: no change fits into it, so the first change opens a new one.
     let (mut lead, mut trail) = (64, 64);
@@ -65,7 +67,7 @@ pub(super) fn decode(
     let mut run = [f64::from_bits(value); LANES];
     for at in (0..until).step_by(LANES) {
         let len = (until - at).min(LANES);
-        for (i, out) in run[..len].iter_mut().enumerate() {
+        for (i, out) in run.iter_mut().take(len).enumerate() {
             if at + i > 0 {
                 value ^= change(&mut reader, &mut own, &mut trail)?;
             }
@@ -74,7 +76,7 @@ pub(super) fn decode(
         if reader.overran() {
             return Err(TORN);
         }
-        sink(at, &run[..len]);
+        sink(at, run.get(..len).unwrap_or(&run));
     }
     if until == count && !reader.ended_well() { Err(TORN) } else { Ok(()) }
 }
