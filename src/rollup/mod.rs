@@ -23,9 +23,11 @@ mod head;
 mod points;
 mod policies;
 mod recent;
+mod recovery;
 mod view;
 
 pub use copy::Copied;
 pub use fetch::Series;
 pub use points::{Appended, Points, PointsError};
 pub use policies::Policies;
+pub use recovery::{Names, Opened};
