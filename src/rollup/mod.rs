@@ -1,4 +1,4 @@
-//! Step 5: points are held in memory, cut into the store, and aggregated into stages.
+//! Step 4: points go through the log into memory, are held there, cut into the store, and aggregated into stages.
 //!
 //! # How a coarse slot stays exact
 //!

@@ -137,23 +137,29 @@ impl Points {
     }
 
     /// Logs new metrics and makes room for their points.
+    ///
+    /// The lock of the log is held to the end. A cut takes it too before it lets the log forget: it finds a metric either neither in
+    /// the log nor in `created`, or in both, and never removes a segment with a metric that it has not recorded.
     pub fn create(&self, metrics: &[(MetricId, PolicyId, &str)]) -> Result<(), PointsError> {
         let mut frame = Vec::new();
         encode_metrics(metrics.iter().copied(), &mut frame);
+        // 1. The log: from here on they survive a crash.
         let mut log = self.log.lock();
         log.append(&frame)?;
+        // 2. The store hears of them, and records them with the next cut.
         let announced: Vec<(MetricId, &str)> = metrics.iter().map(|&(id, _, name)| (id, name)).collect();
         self.catalogue.announce(&announced);
+        let record = |&(id, policy, name): &(MetricId, PolicyId, &str)| MetricRecord {
+            id,
+            name: name.to_owned(),
+            policies: vec![policy],
+            span: Span::EMPTY,
+        };
         let mut memory = self.memory.lock();
-        let mut created = self.created.lock();
-        for &(id, policy, name) in metrics {
+        self.created.lock().extend(metrics.iter().map(record));
+        // 3. Memory has room for their points.
+        for &(id, policy, _) in metrics {
             memory.live.add_metric(id, policy, Span::EMPTY);
-            created.push(MetricRecord {
-                id,
-                name: name.to_owned(),
-                policies: vec![policy],
-                span: Span::EMPTY,
-            });
         }
         Ok(())
     }

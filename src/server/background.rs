@@ -172,7 +172,7 @@ fn tell_own_metrics(engine: &Engine, ending: &Ending) {
     let mut own = OwnMetrics::new(prefix, interval.as_secs_f64(), &engine.telemetry);
     while !ending.wait(*interval) {
         // Those that cannot be stored now are not missed.
-        let _ = engine.keep_own(&own.points(engine));
+        let _ = engine.append_own(&own.points(engine));
     }
 }
 
@@ -181,14 +181,14 @@ fn follow_rules(engine: &Engine, ending: &Ending) {
     let mut waiting = Vec::new();
     let mut read_at = Instant::now();
     while !ending.wait(RULES_TICK) {
-        waiting = engine.keep_aggregates(waiting, false);
+        waiting = engine.ingest_aggregates(waiting, false);
         if let Some(rules) = engine.rules.as_ref().filter(|_| read_at.elapsed() >= RULES_RELOAD) {
             rules.reload();
             read_at = Instant::now();
         }
     }
     // The last points have come: receiving ends before this.
-    let lost = engine.keep_aggregates(waiting, true).len();
+    let lost = engine.ingest_aggregates(waiting, true).len();
     if lost > 0 {
         tracing::warn!(lost, "aggregates could not be stored before the stop");
     }
