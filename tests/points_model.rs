@@ -330,11 +330,11 @@ fn a_late_point_is_in_every_stage_at_once_and_after_a_restart() {
 fn a_point_older_than_stage_0_counts_once_while_its_stage_is_filled_in() {
     // The mark of the hours is behind the point when it comes, and moves over it while the point is in memory.
     both_ways(&[
-        write(0, 0, 1),
+        write(1, 0, 1),
         Step::Cut,
         Step::Forward(20_000),
-        write(0, 5000, 7),
-        write(0, 4000, 9),
+        write(1, 5000, 7),
+        write(1, 4000, 9),
         Step::Fill,
         Step::Cut,
         Step::Fill,

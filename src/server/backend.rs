@@ -81,6 +81,9 @@ impl Backend for Engine {
     }
 
     fn ready(&self) -> Result<(), String> {
+        if let Some(failure) = self.supervisor.failure() {
+            return Err(format!("{failure}; the server ends after server.failure_grace"));
+        }
         if let Some(delivery) = self.store.delivery() {
             if delivery.is_full() {
                 return Err(

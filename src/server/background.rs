@@ -60,7 +60,7 @@ pub(super) struct Background {
 impl Background {
     pub(super) fn start(engine: &Arc<Engine>) -> std::io::Result<Self> {
         let ending = Arc::new(Ending::default());
-        let mut bodies: Vec<(&str, Body)> =
+        let mut bodies: Vec<(&'static str, Body)> =
             vec![("sync", sync_log), ("cut", cut), ("merge", merge), ("disk", watch_disk)];
         if engine.store.delivery().is_some() {
             bodies.push(("ship", ship));
@@ -75,9 +75,8 @@ impl Background {
         let mut threads = Vec::new();
         for (name, body) in bodies {
             let (engine, ending) = (Arc::clone(engine), Arc::clone(&ending));
-            threads.push(
-                std::thread::Builder::new().name(name.to_owned()).spawn(move || body(&engine, &ending))?,
-            );
+            let supervisor = Arc::clone(&engine.supervisor);
+            threads.push(supervisor.spawn(name, move || body(&engine, &ending))?);
         }
         Ok(Self { ending, threads })
     }
@@ -89,9 +88,8 @@ impl Background {
             delivery.stop();
         }
         for thread in self.threads {
-            if thread.join().is_err() {
-                tracing::error!("a background thread had failed");
-            }
+            // A panic ends in the supervisor, never here.
+            let _ = thread.join();
         }
     }
 }

@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use super::storage::Storage;
+use super::supervisor::Supervisor;
 use crate::config::{Config, PolicyMatcher};
 use crate::index::{Loading, SharedIndex};
 use crate::receive::Sampler;
@@ -32,6 +33,7 @@ pub struct Engine {
     /// Counters.
     pub telemetry: Arc<Telemetry>,
     pub(super) store: Storage,
+    pub(super) supervisor: Arc<Supervisor>,
     /// Set while the disk is too full to take points.
     pub(super) paused: AtomicBool,
     /// Set while the log or the store refuses points.
@@ -88,6 +90,7 @@ impl Engine {
             index,
             points,
             resolver,
+            supervisor: Arc::new(Supervisor::new(Arc::clone(&telemetry))),
             telemetry,
             store,
             paused: AtomicBool::new(false),

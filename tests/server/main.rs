@@ -11,6 +11,7 @@ mod carbonapi;
 mod dashboard;
 mod disk_full;
 mod events;
+mod failure;
 mod grafana;
 mod graphite_web;
 mod harness;
