@@ -432,3 +432,8 @@ fn a_deletion_that_only_the_log_has_is_final() {
     assert_eq!(world.engine().id(0), None, "a deleted metric came back");
     assert!(world.engine().next_id > id, "its id must not be used again");
 }
+
+#[test]
+fn the_id_of_a_metric_that_was_deleted_before_it_was_recorded_is_not_used_again() {
+    run(&[write(0, 0, 1), Step::Delete(0), Step::Cut, Step::Crash, write(3, 0, 2), Step::Cut], false);
+}
