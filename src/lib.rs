@@ -11,9 +11,9 @@
 //! | 2    | [`parse`]   | bytes become points: carbon plaintext and pickle, no I/O            |
 //! | 2½   | [`rules`]   | names are refused, renamed and gathered, where somebody asks for it |
 //! | 3    | [`resolve`] | a name becomes a metric id, created at first sight                  |
-//! | 4    | [`log`]     | the write-ahead log: what was accepted survives a crash             |
-//! | 5    | [`rollup`]  | points are held in memory, cut into stages, and aggregated          |
-//! | 6    | [`store`]   | the seam, and the embedded store behind it                          |
+//! | 4    | [`rollup`]  | points go through the log into memory, are cut into stages, and aggregated |
+//! | 5    | [`log`]     | its write-ahead log: what was accepted survives a crash             |
+//! | 6    | [`store`]   | the seam, and behind it the embedded store and a cluster            |
 //! | 7    | [`index`]   | globs become metrics                                                |
 //! | 8    | [`graphite_render`] | targets become series: grammar, functions, output formats, in a crate of its own |
 //! | 9    | [`http`]    | the Graphite HTTP API                                               |
@@ -30,9 +30,9 @@ pub mod rules;
 
 pub mod resolve;
 
-pub mod log;
-
 pub mod rollup;
+
+pub mod log;
 
 pub mod store;
 

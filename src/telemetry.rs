@@ -1,8 +1,10 @@
 //! What the server counts, as atomics, and the Prometheus text of it.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use parking_lot::Mutex;
 use plumbago_model::Reject;
 
 /// A number that is read while it changes.
@@ -38,6 +40,7 @@ macro_rules! telemetry {
         pub struct Telemetry {
             $(#[doc = $help] pub $field: Counter,)*
             rejected: [Counter; Reject::ALL.len()],
+            thread_failures: Mutex<BTreeMap<&'static str, u64>>,
         }
 
         impl Telemetry {
@@ -97,6 +100,16 @@ impl Telemetry {
         self.rejected[reason as usize].get()
     }
 
+    /// A thread that is watched has started.
+    pub fn thread_started(&self, thread: &'static str) {
+        self.thread_failures.lock().entry(thread).or_default();
+    }
+
+    /// Counts a thread that failed.
+    pub fn thread_failed(&self, thread: &'static str) {
+        *self.thread_failures.lock().entry(thread).or_default() += 1;
+    }
+
     /// The Prometheus text format.
     pub fn prometheus(&self) -> String {
         let mut out = String::with_capacity(8 * 1024);
@@ -107,6 +120,12 @@ impl Telemetry {
         let _ = writeln!(out, "# HELP {name} Points refused, by reason.\n# TYPE {name} counter");
         for &reason in Reject::ALL {
             let _ = writeln!(out, "{name}{{reason=\"{}\"}} {}", reason.label(), self.rejected(reason));
+        }
+        let name = "plumbago_thread_failures_total";
+        let help = "Threads and listeners that panicked or ended by themselves.";
+        let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} counter");
+        for (thread, failures) in &*self.thread_failures.lock() {
+            let _ = writeln!(out, "{name}{{thread=\"{thread}\"}} {failures}");
         }
         let name = "plumbago_build_info";
         let version = env!("CARGO_PKG_VERSION");

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::kinds::{MaybePath, StoreChoice};
 use super::raw::{self, Raw};
-use super::resolved::{Config, Http, Ingest, NameRules, OwnMetrics, Query, Store, StoreKind};
+use super::resolved::{Config, Http, Ingest, NameRules, OwnMetrics, Query, Server, Store, StoreKind};
 use super::retention_rules::{DEFAULT_AGGREGATION, RetentionRules};
 use super::{
     Cassandra, ConfigError, Listen, ListenTls, Origin, Settings, Sources, Tls, document, storage_aggregation,
@@ -148,6 +148,7 @@ fn resolve(raw: Raw, retention: RetentionRules, settings: &Settings) -> Result<C
         query: resolve_query(raw.query),
         retention,
         rules: resolve_name_rules(raw.rules),
+        server: Server { failure_grace: raw.server.failure_grace.0 },
         own_metrics: OwnMetrics {
             interval: raw.telemetry.carbon_interval.0,
             prefix: raw.telemetry.carbon_prefix.0,

@@ -155,6 +155,10 @@ sections! {
         rule: RuleTables = "[]", "Rules in this file, as `[[retention.rule]]` tables.";
     }
 
+    server: Server "server" "The process itself." {
+        failure_grace: Time<0> = r#""10s""#, "How long the server keeps running after one of its threads has failed, with `/health/ready` at 503; then it exits with code 1.";
+    }
+
     telemetry: OwnMetrics "telemetry" "This server's own numbers. Prometheus can always read them at `/internal/metrics`." {
         carbon_interval: Time<0> = r#""1m""#, "How often to also store them as metrics, under carbon's names; 0 means never.";
         carbon_prefix: Text = r#""carbon.agents.{host}""#, "Prefix of these metrics; `{host}` is the host name, with `_` in place of dots.";

@@ -24,8 +24,23 @@ pub struct Config {
     pub retention: RetentionRules,
     /// `[rules]`
     pub rules: NameRules,
+    /// `[server]`
+    pub server: Server,
     /// `[telemetry]`
     pub own_metrics: OwnMetrics,
+}
+
+/// The process.
+#[derive(Clone, Debug)]
+pub struct Server {
+    /// How long the process goes on after one of its threads failed.
+    pub failure_grace: Duration,
+}
+
+impl Default for Server {
+    fn default() -> Self {
+        Self { failure_grace: Duration::from_secs(10) }
+    }
 }
 
 /// The server's own numbers as metrics.

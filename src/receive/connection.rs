@@ -1,13 +1,18 @@
 //! One connection of a sender: read, have it parsed, hand it on, and only then read again.
 
 use std::future::Future;
+use std::marker::PhantomData;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+use tokio::net::TcpStream;
 
 use super::buffers::{Loan, Spare};
 use super::frames::Frames;
 use super::intake::Intake;
 use super::lines::Lines;
 use super::stop::{Phase, Stop};
+use super::tcp::Service;
 use super::wire::Wire;
 use crate::config::Ingest;
 use crate::parse::pickle::Pickle;
@@ -52,6 +57,21 @@ enum End {
     Server,
     /// What came cannot be read on from.
     Junk,
+}
+
+/// Senders that speak `P` over bare TCP; `tls.rs` has those that speak it inside TLS.
+pub(super) struct Plain<P>(PhantomData<fn() -> P>);
+
+impl<P> Plain<P> {
+    pub(super) fn new() -> Self {
+        Self(PhantomData)
+    }
+}
+
+impl<P: Protocol> Service for Plain<P> {
+    async fn serve(&self, stream: TcpStream, intake: Arc<Intake>, stop: Stop) {
+        serve::<P>(stream, &intake, stop).await;
+    }
 }
 
 /// Serves one connection until it ends, is idle too long, or the stop is over.

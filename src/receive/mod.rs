@@ -31,13 +31,12 @@ use tokio::task::JoinHandle;
 use crate::config::Ingest;
 use crate::telemetry::Telemetry;
 use cache_query::Questions;
-use connection::{PickleFrames, PlaintextLines};
+use connection::{PickleFrames, Plain, PlaintextLines};
 use intake::Intake;
 use plumbago_model::Batch;
 use stop::Stop;
 use tcp::Service;
 use tls::Encrypted;
-use wire::Plain;
 
 pub use cache_query::Recent;
 pub use sample::Sampler;

@@ -1,7 +1,6 @@
 //! What a connection is read from: bare TCP, or TLS inside it.
 
 use std::io;
-use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,10 +9,6 @@ use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
 
 use super::buffers::{Buffers, Loan};
-use super::connection::{self, Protocol};
-use super::intake::Intake;
-use super::stop::Stop;
-use super::tcp::Service;
 
 /// How often is read before a connection is left: kernels hold less than that, and a sender must not keep us here.
 const LAST_READS: usize = 64;
@@ -86,20 +81,5 @@ impl Wire for TlsStream<TcpStream> {
             last.push((loan, len));
         }
         last
-    }
-}
-
-/// Senders that speak `P` over bare TCP.
-pub(super) struct Plain<P>(PhantomData<fn() -> P>);
-
-impl<P> Plain<P> {
-    pub(super) fn new() -> Self {
-        Self(PhantomData)
-    }
-}
-
-impl<P: Protocol> Service for Plain<P> {
-    async fn serve(&self, stream: TcpStream, intake: Arc<Intake>, stop: Stop) {
-        connection::serve::<P>(stream, &intake, stop).await;
     }
 }

@@ -95,9 +95,7 @@ impl Resolver {
                 fresh.push((creator.next_id(), policy, name));
             }
         }
-        if !fresh.is_empty() {
-            self.add(&fresh)?;
-        }
+        self.create(&fresh)?;
         Ok(fresh.into_iter().map(|(id, ..)| id).collect())
     }
 
@@ -142,32 +140,33 @@ impl Resolver {
             let index = self.index.read();
             for &(name, age) in names {
                 let known = index.lookup(name.as_bytes()).or_else(|| fresh_ids.get(name).copied());
-                resolved.push(match known {
-                    Some(id) => Ok(id),
-                    None => match self.may_create(&mut creator, index.len() + fresh.len()) {
-                        Err(reason) => Err(reason),
-                        Ok(()) => match creator.policy(&self.points, name, age, now)? {
-                            None => Err(Reject::TooOld),
-                            Some(policy) => {
-                                let id = creator.next_id();
-                                fresh.push((id, policy, name));
-                                fresh_ids.insert(name, id);
-                                Ok(id)
-                            }
-                        },
-                    },
-                });
+                if let Some(id) = known {
+                    resolved.push(Ok(id));
+                    continue;
+                }
+                let granted = match self.may_create(&mut creator, index.len() + fresh.len()) {
+                    Err(reason) => Err(reason),
+                    Ok(()) => creator.policy(&self.points, name, age, now)?.ok_or(Reject::TooOld),
+                };
+                resolved.push(granted.map(|policy| {
+                    let id = creator.next_id();
+                    fresh.push((id, policy, name));
+                    fresh_ids.insert(name, id);
+                    id
+                }));
             }
         }
-        if !fresh.is_empty() {
-            self.add(&fresh)?;
-            self.telemetry.metrics_created.add(fresh.len() as u64);
-        }
+        self.create(&fresh)?;
+        self.telemetry.metrics_created.add(fresh.len() as u64);
         Ok(resolved)
     }
 
-    /// The log and the table of points first: whoever finds a name in the index may send points to it.
-    fn add(&self, fresh: &[(MetricId, PolicyId, &str)]) -> Result<(), PointsError> {
+    /// Creates metrics: in the log, in the store and in memory first, and only then in the index. A name that is in the index has
+    /// a place for its points, whatever thread finds it.
+    fn create(&self, fresh: &[(MetricId, PolicyId, &str)]) -> Result<(), PointsError> {
+        if fresh.is_empty() {
+            return Ok(());
+        }
         self.points.create(fresh)?;
         let mut index = self.index.write();
         for (id, _, name) in fresh {

@@ -148,7 +148,8 @@ impl Points {
             let mark = marks.iter().find(|m| m.policy == policy_id && m.level as usize == level);
             let mark = mark.map_or_else(|| self.first_mark(policy_id, level), |m| m.until);
             let late = times.iter().copied().take_while(|&t| t < mark);
-            let entered = direct.iter().filter(|d| d.level == level || d.point.timestamp < mark);
+            let reaches = |d: &&Direct| d.level == level || (d.level < level && d.point.timestamp < mark);
+            let entered = direct.iter().filter(reaches);
             let entered = entered.map(|d| d.point.timestamp);
             let mut slots: Vec<u32> = late.chain(entered).map(|t| stage.floor(t)).collect();
             slots.sort_unstable();
@@ -199,7 +200,7 @@ impl Points {
     fn windows_of(&self, alike: &[Touched], range: SlotRange) -> Result<Vec<Window>, StoreError> {
         let Some(Touched { policy, level, .. }) = alike.first() else { return Ok(Vec::new()) };
         let ids = alike.iter().map(|t| t.id).collect();
-        View::open(self, policy.clone(), ids, (range.start, range.end())).read(*level, range)
+        View::open(self, policy.clone(), ids, (range.start, range.end())).read_touched(*level, range)
     }
 }
 

@@ -47,9 +47,12 @@ impl Points {
     /// Drops partitions that every metric's retention has passed. Gives the number dropped.
     ///
     /// A stage is kept one slot of the next stage longer, so that a slot touched by the oldest allowed point can still be
-    /// made anew, and until the next stage is filled in.
+    /// aggregated again, and until the next stage is filled in. A point is allowed by the clock of its acceptance, and may then wait
+    /// in memory: the slot it touches is aggregated again as late as the next cut. Hence retention is counted from the earliest
+    /// acceptance of what is in memory, not from now.
     pub fn expire(&self, now: u32) -> Result<u64, PointsError> {
         let _one_at_a_time = self.cutting.lock();
+        let now = self.memory().accepted_since().map_or(now, |since| since.min(now));
         let mut bounds: HashMap<Stage, u32> = HashMap::new();
         for (id, policy) in self.policies().all() {
             let stages = policy.retention.stages();
@@ -141,11 +144,7 @@ impl Points {
         let stage = policy.1.retention.stages()[level];
         let method = policy.1.aggregator;
         let current = batch.first().is_some_and(|&(_, current)| current);
-        let view = if current {
-            View::open(self, policy, ids.clone(), (range.start, range.end()))
-        } else {
-            View::open_former(self, policy, ids.clone())
-        };
+        let view = View::open_stored(self, policy, ids.clone(), current);
         let mut column = Column::default();
         for (id, window) in ids.into_iter().zip(view.read(level, range)?) {
             column.clear();

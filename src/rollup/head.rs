@@ -132,6 +132,8 @@ pub(super) struct Head {
     arena: Arena,
     direct: HashMap<MetricId, Vec<Direct>>,
     direct_len: usize,
+    /// The earliest clock at which one of the points was accepted.
+    accepted_since: Option<u32>,
 }
 
 impl Head {
@@ -192,6 +194,16 @@ impl Head {
         self.direct_len += 1;
     }
 
+    /// Points are about to be pushed that were accepted at this time.
+    pub(super) fn note_accepted(&mut self, now: u32) {
+        self.accepted_since = Some(self.accepted_since.map_or(now, |since| since.min(now)));
+    }
+
+    /// The earliest clock at which one of the points was accepted; `None` without points.
+    pub(super) fn accepted_since(&self) -> Option<u32> {
+        self.accepted_since
+    }
+
     /// Number of points held.
     pub(super) fn len(&self) -> usize {
         self.arena.len() as usize + self.direct_len
@@ -221,6 +233,7 @@ impl Head {
             newest,
             arena: std::mem::take(&mut self.arena),
             direct: std::mem::take(&mut self.direct),
+            accepted_since: self.accepted_since.take(),
         }
     }
 }
@@ -235,6 +248,8 @@ pub(super) struct Frozen {
     newest: Vec<u32>,
     arena: Arena,
     direct: HashMap<MetricId, Vec<Direct>>,
+    /// As in the head that the points come from.
+    pub(super) accepted_since: Option<u32>,
 }
 
 impl Frozen {

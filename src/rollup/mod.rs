@@ -1,4 +1,4 @@
-//! Step 5: points are held in memory, cut into the store, and aggregated into stages.
+//! Step 4: points go through the log into memory, are held there, cut into the store, and aggregated into stages.
 //!
 //! # How a coarse slot stays exact
 //!
@@ -23,9 +23,11 @@ mod head;
 mod points;
 mod policies;
 mod recent;
+mod recovery;
 mod view;
 
 pub use copy::Copied;
 pub use fetch::Series;
 pub use points::{Appended, Points, PointsError};
 pub use policies::Policies;
+pub use recovery::{Names, Opened};

@@ -64,6 +64,14 @@ pub(super) struct Memory {
     pub(super) frozen: Option<Arc<Frozen>>,
 }
 
+impl Memory {
+    /// The earliest clock at which a point was accepted that is here; `None` without points.
+    pub(super) fn accepted_since(&self) -> Option<u32> {
+        let frozen = self.frozen.as_ref().and_then(|frozen| frozen.accepted_since);
+        self.live.accepted_since().into_iter().chain(frozen).min()
+    }
+}
+
 /// See the module documentation.
 pub struct Points {
     store: Arc<dyn PointStore>,
@@ -86,9 +94,8 @@ pub struct Points {
 }
 
 impl Points {
-    /// Over a store and its catalogue, with `log` open for appending. Metrics, policies and the old log follow by
-    /// [`Points::restore_policy`], [`Points::restore_metric`] and [`Points::replay`].
-    pub fn new(
+    /// Without metrics, over a store and its catalogue: [`Points::open`] fills it.
+    pub(super) fn empty(
         store: Arc<dyn PointStore>,
         catalogue: Arc<dyn MetricStore>,
         log: Log,
@@ -115,54 +122,6 @@ impl Points {
         &self.policies
     }
 
-    /// Takes a policy from the catalogue.
-    pub fn restore_policy(&self, id: PolicyId, policy: Policy, now: u32) {
-        self.begin_marks(id, &policy, now);
-        self.policies.restore(id, policy);
-    }
-
-    /// Takes a metric from the catalogue.
-    pub fn restore_metric(&self, record: &MetricRecord) {
-        let Some((&current, earlier)) = record.policies.split_last() else { return };
-        for &policy in earlier {
-            self.policies.remember(record.id, policy);
-        }
-        self.memory.lock().live.add_metric(record.id, current, record.span);
-        let mut recorded = self.recorded.lock();
-        if recorded.len() <= record.id.index() {
-            recorded.resize(record.id.index() + 1, Span::EMPTY);
-        }
-        recorded[record.id.index()] = record.span;
-    }
-
-    /// Takes a policy from the old log.
-    pub fn replay_policy(&self, id: PolicyId, policy: Policy, now: u32) {
-        if self.policies.get(id).is_none() {
-            self.restore_policy(id, policy.clone(), now);
-            self.new_policies.lock().push((id, policy));
-        }
-    }
-
-    /// Remembers that the catalogue does not have a metric of the old log yet.
-    pub fn replay_created(&self, record: MetricRecord) {
-        self.catalogue.announce(&[(record.id, &record.name)]);
-        self.created.lock().push(record);
-    }
-
-    /// Takes points from the old log, as they were accepted then.
-    pub fn replay(&self, points: &[(MetricId, Point)], accepted: u32) {
-        let mut memory = self.memory.lock();
-        for &(id, point) in points {
-            let Some(state) = memory.live.state(id) else { continue };
-            let Some(policy) = self.policies.get(state.policy) else { continue };
-            match placed(&policy, point.timestamp, accepted) {
-                Some(0) => memory.live.push(id, point),
-                Some(level) => memory.live.push_direct(id, Direct { level, point }),
-                None => {}
-            }
-        }
-    }
-
     /// The number of a policy; a new one is logged before it is used.
     pub fn intern_policy(&self, policy: &Policy, now: u32) -> Result<PolicyId, PointsError> {
         let mut log = self.log.lock();
@@ -178,23 +137,29 @@ impl Points {
     }
 
     /// Logs new metrics and makes room for their points.
+    ///
+    /// The lock of the log is held to the end. A cut takes it too before it lets the log forget: it finds a metric either neither in
+    /// the log nor in `created`, or in both, and never removes a segment with a metric that it has not recorded.
     pub fn create(&self, metrics: &[(MetricId, PolicyId, &str)]) -> Result<(), PointsError> {
         let mut frame = Vec::new();
         encode_metrics(metrics.iter().copied(), &mut frame);
+        // 1. The log: from here on they survive a crash.
         let mut log = self.log.lock();
         log.append(&frame)?;
+        // 2. The store hears of them, and records them with the next cut.
         let announced: Vec<(MetricId, &str)> = metrics.iter().map(|&(id, _, name)| (id, name)).collect();
         self.catalogue.announce(&announced);
+        let record = |&(id, policy, name): &(MetricId, PolicyId, &str)| MetricRecord {
+            id,
+            name: name.to_owned(),
+            policies: vec![policy],
+            span: Span::EMPTY,
+        };
         let mut memory = self.memory.lock();
-        let mut created = self.created.lock();
-        for &(id, policy, name) in metrics {
+        self.created.lock().extend(metrics.iter().map(record));
+        // 3. Memory has room for their points.
+        for &(id, policy, _) in metrics {
             memory.live.add_metric(id, policy, Span::EMPTY);
-            created.push(MetricRecord {
-                id,
-                name: name.to_owned(),
-                policies: vec![policy],
-                span: Span::EMPTY,
-            });
         }
         Ok(())
     }
@@ -229,6 +194,7 @@ impl Points {
         log.append(&frame)?;
         appended.log_bytes = frame.len() as u64;
         let mut memory = self.memory.lock();
+        memory.live.note_accepted(now);
         for &(id, point) in &accepted[..accepted.len() - direct.len()] {
             memory.live.push(id, point);
         }
@@ -305,7 +271,26 @@ impl Points {
         ids.iter().map(|&id| memory.live.state(id).map_or(Span::EMPTY, |s| s.span)).collect()
     }
 
-    /// Puts a metric under another policy; what is stored under the old one stays readable.
+    /// Puts metrics under other policies, after everything that their old ones owe is written. What is stored under those stays
+    /// readable.
+    pub fn move_to(&self, changes: &[(MetricId, PolicyId)], now: u32) -> Result<(), PointsError> {
+        if changes.is_empty() {
+            return Ok(());
+        }
+        // Points in memory know their stage by its place in the old policy, so none may stay there. The cut also records the new
+        // policies and metrics in the catalogue, which cannot move a metric that it does not have.
+        self.cut()?;
+        let mut left: Vec<PolicyId> =
+            changes.iter().filter_map(|&(id, _)| self.state(id)).map(|(old, _)| old).collect();
+        left.sort_unstable();
+        left.dedup();
+        for policy in left {
+            self.settle(policy, now)?;
+        }
+        self.change_policy(changes)
+    }
+
+    /// Puts metrics under other policies at once; what is stored under the old ones stays readable.
     pub fn change_policy(&self, changes: &[(MetricId, PolicyId)]) -> Result<(), PointsError> {
         self.catalogue.set_policy(changes)?;
         let mut memory = self.memory.lock();
@@ -331,7 +316,7 @@ impl Points {
     }
 
     /// Drops metrics from memory only, as a replay of the log does.
-    pub fn forget(&self, ids: &[MetricId]) {
+    pub(super) fn forget(&self, ids: &[MetricId]) {
         let mut memory = self.memory.lock();
         self.created.lock().retain(|m| !ids.contains(&m.id));
         for &id in ids {
@@ -356,7 +341,7 @@ impl Points {
     }
 
     /// Aggregated stages of a policy that is new begin now: what comes in for earlier slots counts as late.
-    fn begin_marks(&self, id: PolicyId, policy: &Policy, now: u32) {
+    pub(super) fn begin_marks(&self, id: PolicyId, policy: &Policy, now: u32) {
         let mut marks = self.first_marks.write();
         for (level, stage) in policy.retention.stages().iter().enumerate().skip(1) {
             marks.insert((id, level), stage.floor(now));
@@ -381,7 +366,7 @@ impl Points {
 }
 
 /// The stage a point goes to: 0, a coarser one when stage 0 does not reach back so far, or none.
-fn placed(policy: &Policy, timestamp: u32, now: u32) -> Option<usize> {
+pub(super) fn placed(policy: &Policy, timestamp: u32, now: u32) -> Option<usize> {
     let age = u64::from(now.saturating_sub(timestamp));
     policy.retention.stages().iter().position(|s| s.covers_age(age))
 }

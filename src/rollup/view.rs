@@ -92,28 +92,46 @@ impl<'a> View<'a> {
         Self { points, snapshot, policy_id, policy, metrics, memory, current: true }
     }
 
-    /// Looks at what metrics left behind in the store when they went over to another policy.
-    pub(super) fn open_former(
+    /// Looks at the store alone, as the filling-in of stages does. `current` is false for metrics that have left the policy: what
+    /// is under other policies is not theirs here.
+    ///
+    /// A slot that is filled in must not hold points of memory. They stay in memory, where every later view and the next cut find
+    /// them, and a slot that already had them could not tell them from new ones.
+    pub(super) fn open_stored(
         points: &'a Points,
         (policy_id, policy): (PolicyId, Arc<Policy>),
         metrics: Vec<MetricId>,
+        current: bool,
     ) -> Self {
         let memory = metrics.iter().map(|_| InMemory::default()).collect();
-        Self {
-            points,
-            snapshot: points.store().snapshot(),
-            policy_id,
-            policy,
-            metrics,
-            memory,
-            current: false,
-        }
+        Self { points, snapshot: points.store().snapshot(), policy_id, policy, metrics, memory, current }
     }
 
     /// The stage at `level` for all metrics of the view.
     pub(super) fn read(&self, level: usize, range: SlotRange) -> Result<Vec<Window>, StoreError> {
         let all: Vec<usize> = (0..self.metrics.len()).collect();
         self.read_some(level, range, &all, self.current)
+    }
+
+    /// What a cut writes to the stage at `level`, where memory touches it.
+    ///
+    /// As [`View::read`], except behind the mark: there a reader adds what follows from the finer stage to what is stored, so only
+    /// points that entered at this very stage are written.
+    pub(super) fn read_touched(&self, level: usize, range: SlotRange) -> Result<Vec<Window>, StoreError> {
+        let all: Vec<usize> = (0..self.metrics.len()).collect();
+        let mut windows = self.stored(level, range, &all)?;
+        for (i, window) in windows.iter_mut().enumerate() {
+            self.redo_touched(level, i, window, self.current)?;
+            self.add_direct(level, i, window);
+        }
+        Ok(windows)
+    }
+
+    fn stored(&self, level: usize, range: SlotRange, which: &[usize]) -> Result<Vec<Window>, StoreError> {
+        let stage = self.policy.retention.stages()[level];
+        let ids: Vec<(MetricId, Aggregator)> =
+            which.iter().map(|&i| (self.metrics[i], self.policy.aggregator)).collect();
+        self.snapshot.read(stage, &ids, range)
     }
 
     /// `earlier`: fill gaps from the policies a metric had before.
@@ -124,10 +142,7 @@ impl<'a> View<'a> {
         which: &[usize],
         earlier: bool,
     ) -> Result<Vec<Window>, StoreError> {
-        let stage = self.policy.retention.stages()[level];
-        let ids: Vec<(MetricId, Aggregator)> =
-            which.iter().map(|&i| (self.metrics[i], self.policy.aggregator)).collect();
-        let mut windows = self.snapshot.read(stage, &ids, range)?;
+        let mut windows = self.stored(level, range, which)?;
         if level == 0 {
             for (window, &i) in windows.iter_mut().zip(which) {
                 for point in &self.memory[i].points {
@@ -165,8 +180,9 @@ impl<'a> View<'a> {
             windows.iter_mut().for_each(|window| window.clear_from(offset));
         }
         let finer_range = self.finer(level, fresh);
-        // A slot behind the mark is in the store only where an earlier policy with this very stage put it; then the
-        // earlier policy's points are in it already and must not be counted again.
+        // A slot behind the mark is in the store for one of two reasons. Points entered at this very stage: they are merged with
+        // what follows from the finer one. Or an earlier policy with this very stage put it there: then the earlier policy's points
+        // are in it already, and must not be counted again by way of its other stages.
         let is_begun = |w: &Window| w.counts[offset..].iter().any(|&c| c > 0);
         let begun: Vec<bool> = windows.iter().map(is_begun).collect();
         let (mut plain, mut joined) = (Vec::new(), Vec::new());
@@ -180,18 +196,27 @@ impl<'a> View<'a> {
             } else {
                 self.read_some(level - 1, finer_range, &members, earlier)?
             };
-            for (&(at, _), finer) in group.iter().zip(finer) {
+            for (&(at, i), finer) in group.iter().zip(finer) {
                 let coarse = finer.aggregate(fresh, self.policy.aggregator);
+                let shared = begun[at] && self.shares_finer(level, i);
                 for slot in 0..fresh.len {
-                    let merged = self
-                        .policy
-                        .aggregator
-                        .merge(windows[at].partial(offset + slot), coarse.partial(slot));
-                    windows[at].set(offset + slot, merged);
+                    let (stored, fresh) = (windows[at].partial(offset + slot), coarse.partial(slot));
+                    let whole = better(stored, fresh).filter(|_| shared);
+                    let whole = whole.unwrap_or_else(|| self.policy.aggregator.merge(stored, fresh));
+                    windows[at].set(offset + slot, whole);
                 }
             }
         }
         Ok(())
+    }
+
+    /// Did the metric have a policy before with this very stage and the finer one too? Then the finer stage holds what the earlier
+    /// policy made a slot of.
+    fn shares_finer(&self, level: usize, i: usize) -> bool {
+        let Some(pair) = self.policy.retention.stages().get(level - 1..=level) else { return false };
+        let policies = self.points.policies();
+        let mut earlier = policies.earlier(self.metrics[i]).into_iter().filter_map(|id| policies.get(id));
+        earlier.any(|policy| policy.retention.stages().windows(2).any(|other| other == pair))
     }
 
     /// Slots before the mark that a point in memory falls into are aggregated again.
@@ -219,7 +244,7 @@ impl<'a> View<'a> {
             for (at, &slot) in run.iter().enumerate() {
                 let redone = match better(window.partial(slot), coarse.partial(at)) {
                     Some(redone) => redone,
-                    None => self.merge_points(window, slot, i),
+                    None => self.merge_points(level, window, slot, i),
                 };
                 window.set(slot, redone);
             }
@@ -227,13 +252,14 @@ impl<'a> View<'a> {
         Ok(())
     }
 
-    /// The finer stage no longer holds all that the slot was made of: the new points are added to what there is.
-    fn merge_points(&self, window: &Window, slot: usize, i: usize) -> Partial {
-        let in_slot = |p: &&Point| window.range.position(p.timestamp) == Some(slot);
-        let points = self.memory[i].points.iter().filter(in_slot);
-        points.fold(window.partial(slot), |partial, p| {
-            self.policy.aggregator.merge(partial, Partial::point(p.value))
-        })
+    /// The finer stage does not hold all that the slot was made of: the new points are added to what there is. Each counts as one
+    /// more, since what it might replace is no longer known.
+    fn merge_points(&self, level: usize, window: &Window, slot: usize, i: usize) -> Partial {
+        let raw = self.memory[i].points.iter().map(|&point| (point, Partial::point(point.value)));
+        let direct = self.memory[i].direct.iter().filter(|d| d.level < level);
+        let direct = direct.map(|d| (d.point, Partial::direct(d.point.value)));
+        let in_slot = raw.chain(direct).filter(|(p, _)| window.range.position(p.timestamp) == Some(slot));
+        in_slot.fold(window.partial(slot), |all, (_, one)| self.policy.aggregator.merge(all, one))
     }
 
     /// Points that entered at this very stage.
@@ -318,11 +344,16 @@ fn finished(window: &Window, policy: &Policy, slots: u32) -> Window {
     Window { range: window.range, values, counts: Vec::new() }
 }
 
+/// Fills the empty slots of `window` with what `found` has for them.
+///
+/// Slots of a coarser stage come to lie at their start. One is used only where all of it is empty in `window`: where there is
+/// anything, the points that the coarse slot was made of are most likely there already, and would count twice.
 fn fill_empty(window: &mut Window, found: &Window, method: Aggregator) {
+    let slots = (found.range.step / window.range.step).max(1) as usize;
     let coarse = found.aggregate(window.range, method);
     for at in 0..window.range.len {
         let partial = coarse.partial(at);
-        if window.values[at].is_nan() && partial.count() > 0 {
+        if partial.count() > 0 && window.values.iter().skip(at).take(slots).all(|v| v.is_nan()) {
             // A raw slot has no count to divide by later, so an average is finished here.
             let raw = window.counts.is_empty();
             let value = if raw {
@@ -335,5 +366,8 @@ fn fill_empty(window: &mut Window, found: &Window, method: Aggregator) {
     }
 }
 
-/// Kept here so that the borrow of the memory lock is named once.
+/// The lock of the memory, held.
 pub(super) type Held<'a> = parking_lot::MutexGuard<'a, Memory>;
+
+#[cfg(test)]
+mod tests;

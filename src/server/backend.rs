@@ -68,6 +68,9 @@ impl Backend for Engine {
     }
 
     fn ready(&self) -> Result<(), String> {
+        if let Some(failure) = self.supervisor.failure() {
+            return Err(format!("{failure}; the server ends after server.failure_grace"));
+        }
         self.store.upstream.check()?;
         if self.paused.load(std::sync::atomic::Ordering::Relaxed) {
             return Err(

@@ -57,7 +57,7 @@ pub(super) struct Background {
 impl Background {
     pub(super) fn start(engine: &Arc<Engine>) -> std::io::Result<Self> {
         let ending = Arc::new(Ending::default());
-        let mut bodies: Vec<(&str, Body)> = vec![
+        let mut bodies: Vec<(&'static str, Body)> = vec![
             ("sync", Box::new(sync_log)),
             ("cut", Box::new(cut)),
             ("merge", Box::new(merge)),
@@ -75,9 +75,8 @@ impl Background {
         let mut threads = Vec::new();
         for (name, body) in bodies {
             let (engine, ending) = (Arc::clone(engine), Arc::clone(&ending));
-            threads.push(
-                std::thread::Builder::new().name(name.to_owned()).spawn(move || body(&engine, &ending))?,
-            );
+            let supervisor = Arc::clone(&engine.supervisor);
+            threads.push(supervisor.spawn(name, move || body(&engine, &ending))?);
         }
         Ok(Self { ending, threads })
     }
@@ -87,9 +86,8 @@ impl Background {
         self.ending.end();
         engine.store.upstream.stop();
         for thread in self.threads {
-            if thread.join().is_err() {
-                tracing::error!("a background thread had failed");
-            }
+            // A panic ends in the supervisor, never here.
+            let _ = thread.join();
         }
     }
 }
@@ -154,7 +152,7 @@ fn tell_own_metrics(engine: &Engine, ending: &Ending) {
     let mut own = OwnMetrics::new(prefix, interval.as_secs_f64(), &engine.telemetry);
     while !ending.wait(*interval) {
         // Those that cannot be stored now are not missed.
-        let _ = engine.keep_own(&own.points(engine));
+        let _ = engine.append_own(&own.points(engine));
     }
 }
 
@@ -163,14 +161,14 @@ fn follow_rules(engine: &Engine, ending: &Ending) {
     let mut waiting = Vec::new();
     let mut read_at = Instant::now();
     while !ending.wait(RULES_TICK) {
-        waiting = engine.keep_aggregates(waiting, false);
+        waiting = engine.ingest_aggregates(waiting, false);
         if let Some(rules) = engine.rules.as_ref().filter(|_| read_at.elapsed() >= RULES_RELOAD) {
             rules.reload();
             read_at = Instant::now();
         }
     }
     // The last points have come: receiving ends before this.
-    let lost = engine.keep_aggregates(waiting, true).len();
+    let lost = engine.ingest_aggregates(waiting, true).len();
     if lost > 0 {
         tracing::warn!(lost, "aggregates could not be stored before the stop");
     }

@@ -8,16 +8,16 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use super::storage::Storage;
+use super::supervisor::Supervisor;
 use crate::config::{Config, PolicyMatcher};
 use crate::index::{Loading, SharedIndex};
-use crate::log::{Log, Record};
 use crate::receive::Sampler;
 use crate::resolve::Resolver;
-use crate::rollup::{Points, PointsError};
+use crate::rollup::{Names, Opened, Points, PointsError};
 use crate::rules::Rules;
 use crate::store::{Doomed, StoreError};
 use crate::telemetry::Telemetry;
-use plumbago_model::{MetricId, MetricRecord, Policy, PolicyId, Span, Stage};
+use plumbago_model::{MetricId, Policy, PolicyId, Stage};
 
 /// Everything below the listeners.
 pub struct Engine {
@@ -33,6 +33,7 @@ pub struct Engine {
     /// Counters.
     pub telemetry: Arc<Telemetry>,
     pub(super) store: Storage,
+    pub(super) supervisor: Arc<Supervisor>,
     /// Set while the disk is too full to take points.
     pub(super) paused: AtomicBool,
     /// Set while the log or the store refuses points.
@@ -58,17 +59,16 @@ impl Engine {
         let telemetry = Arc::new(Telemetry::default());
         let rules = Rules::open(&config.rules, Arc::clone(&telemetry))?;
         let store = Storage::open(&config, &telemetry)?;
-        let floor = store.points.snapshot().position().log_floor;
-        let log = Log::open(&store.log_dir, floor)?;
-        let points = Arc::new(Points::new(
+        let mut loading = Loading::begin()?;
+        let Opened { points, next_id } = Points::open(
             Arc::clone(&store.points),
             Arc::clone(&store.metrics),
-            log,
+            &store.log_dir,
             config.store.head_points,
-        ));
-        let mut loading = Loading::begin()?;
-        let next = load(&store, &points, &mut loading)?;
-        let next = replay(&store, floor, &points, &mut loading, next)?;
+            now(),
+            &mut loading,
+        )?;
+        let points = Arc::new(points);
         let (index, refused) = loading.finish();
         for (id, error) in refused {
             tracing::error!(metric = id.0, %error, "the index has no place for a metric");
@@ -82,7 +82,7 @@ impl Engine {
             Arc::clone(&retention),
             config.ingest.clone(),
             Arc::clone(&telemetry),
-            MetricId(next),
+            next_id,
         );
         Ok(Self {
             config,
@@ -90,6 +90,7 @@ impl Engine {
             index,
             points,
             resolver,
+            supervisor: Arc::new(Supervisor::new(Arc::clone(&telemetry))),
             telemetry,
             store,
             paused: AtomicBool::new(false),
@@ -178,7 +179,6 @@ impl Engine {
             self.points.cut()?;
         }
         let mut moved: Vec<(MetricId, PolicyId)> = Vec::new();
-        let mut left: Vec<PolicyId> = Vec::new();
         let mut by_rules: HashMap<(Option<usize>, Option<usize>), PolicyId> = HashMap::new();
         for id in (0..self.points.id_bound()).map(MetricId) {
             let Some((old, _)) = self.points.state(id) else { continue };
@@ -192,76 +192,25 @@ impl Engine {
             };
             if new != old {
                 moved.push((id, new));
-                left.push(old);
             }
         }
-        left.sort_unstable();
-        left.dedup();
-        if !moved.is_empty() {
-            // Everything their old policies owe is written before they leave.
-            self.points.cut()?;
-            for policy in left {
-                self.points.settle(policy, now)?;
-            }
-            self.points.change_policy(&moved)?;
-        }
+        self.points.move_to(&moved, now)?;
         Ok(moved.len())
     }
 }
 
-/// Takes policies and metrics from the catalogue. Gives the first free id.
-fn load(store: &Storage, points: &Points, index: &mut Loading) -> anyhow::Result<u32> {
-    for (id, policy) in store.metrics.policies()? {
-        points.restore_policy(id, policy, now());
+impl Names for Loading {
+    fn knows(&self, name: &str) -> bool {
+        self.lookup(name.as_bytes()).is_some()
     }
-    store.metrics.load(&mut |record| add(points, index, &record))?;
-    Ok(store.metrics.id_bound()?)
-}
 
-fn add(points: &Points, index: &mut Loading, record: &MetricRecord) {
-    points.restore_metric(record);
-    if let Err(error) = index.insert(record.id, &record.name) {
-        tracing::error!(name = record.name, %error, "the index refused a metric of the catalogue");
+    fn add(&mut self, id: MetricId, name: &str) {
+        if let Err(error) = self.insert(id, name) {
+            tracing::error!(name, %error, "the index refused a metric");
+        }
     }
-}
 
-/// Takes what the log has beyond the last commit. Gives the first free id.
-fn replay(
-    store: &Storage,
-    floor: u64,
-    points: &Points,
-    index: &mut Loading,
-    next: u32,
-) -> anyhow::Result<u32> {
-    let now = now();
-    let mut next = next;
-    let found = crate::log::replay(&store.log_dir, floor, |record| match record {
-        Record::Points { accepted, points: batch } => points.replay(&batch, accepted),
-        Record::Policies(policies) => {
-            for (id, policy) in policies {
-                points.replay_policy(id, policy, now);
-            }
-        }
-        Record::Metrics(metrics) => {
-            for (id, policy, name) in metrics {
-                next = next.max(id.0 + 1);
-                if index.lookup(name.as_bytes()).is_none() {
-                    let record = MetricRecord { id, name, policies: vec![policy], span: Span::EMPTY };
-                    add(points, index, &record);
-                    points.replay_created(record);
-                }
-            }
-        }
-        Record::Deleted(ids) => {
-            points.forget(&ids);
-            for id in ids {
-                index.remove(id);
-            }
-        }
-    })?;
-    for damage in &found.damage {
-        tracing::warn!(path = %damage.path.display(), offset = damage.offset, detail = damage.detail, "damaged log record");
+    fn remove(&mut self, id: MetricId) {
+        Loading::remove(self, id);
     }
-    tracing::debug!(records = found.records, "log replayed");
-    Ok(next)
 }

@@ -15,6 +15,7 @@ mod sink;
 mod sockets;
 mod source;
 mod storage;
+mod supervisor;
 mod tags;
 
 pub use cluster::{cluster_schema, cluster_settings};

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -59,26 +59,41 @@ pub fn run(config: Config) -> Result<()> {
     let api = http_listener.map(|listener| {
         let backend: Arc<dyn Backend> = Arc::<Engine>::clone(&engine);
         let (http, query) = (engine.config.http.clone(), Arc::new(engine.config.query.clone()));
-        queries.spawn(http::serve(listener, backend, http, query, Arc::clone(&engine.telemetry), stopping))
+        let _inside = queries.enter();
+        let telemetry = Arc::clone(&engine.telemetry);
+        let api = queries.spawn(http::serve(listener, backend, http, query, telemetry, stopping));
+        engine.supervisor.watch("http", api)
     });
-    queries.block_on(signals.wait());
+    queries.block_on(until_the_end(&engine, signals));
+    engine.supervisor.expect_ends();
     eprintln!("stopping: reading what senders still have under way");
     stop.send_replace(true);
     ingest.block_on(async {
         for receiver in receivers {
-            if let Err(error) = receiver.await {
-                tracing::error!(%error, "a listener had failed");
-            }
+            // A panic ends in the supervisor, never here.
+            let _ = receiver.await;
         }
     });
     if let Some(api) = api {
         let limit = engine.config.ingest.drain_timeout;
         // A client that reads slowly is not waited for longer than a sender is.
         if let Ok(ended) = queries.block_on(async { tokio::time::timeout(limit, api).await }) {
-            ended?.context("the HTTP listener failed")?;
+            ended?.transpose().context("the HTTP listener failed")?;
         }
     }
+    if let Some(failure) = engine.supervisor.failure() {
+        // What failed may fail again or hold the others up, so nothing is written or waited for. The log has it all.
+        engine.points.sync().context("syncing the log")?;
+        ingest.shutdown_background();
+        queries.shutdown_background();
+        bail!("{failure}; every point that was stored is in the log, and the next start replays it");
+    }
     background.stop(&engine);
+    if let Some(failure) = engine.supervisor.failure() {
+        bail!(
+            "{failure} during the stop; every point that was stored is in the log, and the next start replays it"
+        );
+    }
     engine.points.cut().context("writing the points in memory to the store; they stay in the log")?;
     engine.store.upstream.leave();
     match engine.store.upstream.spooled_points() {
@@ -88,6 +103,18 @@ pub fn run(config: Config) -> Result<()> {
         ),
     }
     Ok(())
+}
+
+/// Until a stop is asked for, or until a thread has failed and `server.failure_grace` has passed.
+async fn until_the_end(engine: &Engine, signals: StopSignals) {
+    let failure = async {
+        engine.supervisor.failed().await;
+        tokio::time::sleep(engine.config.server.failure_grace).await;
+    };
+    tokio::select! {
+        () = signals.wait() => {}
+        () = failure => {}
+    }
 }
 
 fn runtime(name: &str) -> Result<Runtime> {

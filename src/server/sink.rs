@@ -1,4 +1,7 @@
-//! Where points end up: those that were received, those that rules made of them, and the server's own.
+//! The way in, from top to bottom: rules, names to metrics, log, memory.
+//!
+//! Points come from three places. What senders sent enters at [`Sink::accept`] and goes through the rules. What the rules gathered
+//! and the server's own numbers enter below them. All three end in [`Engine::append`].
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -13,11 +16,12 @@ use plumbago_model::{Batch, Point, Reject};
 pub(super) type Named = (Arc<str>, Point);
 
 impl Sink for Engine {
+    /// What senders sent.
     fn accept(&self, batch: &Batch<'_>) -> Result<(), Busy> {
-        let Some(rules) = &self.rules else { return self.keep(batch) };
+        let Some(rules) = &self.rules else { return self.ingest(batch) };
         let ruled = rules.apply(batch);
         // A batch that is not taken comes again: only then may its points be gathered.
-        self.keep(&ruled.batch())?;
+        self.ingest(&ruled.batch())?;
         rules.gather(&ruled);
         self.refuse(&ruled.refused);
         Ok(())
@@ -25,19 +29,20 @@ impl Sink for Engine {
 }
 
 impl Engine {
-    /// Stores aggregates: those that are due, or all of them before a stop. What cannot be stored now comes back.
-    pub(super) fn keep_aggregates(&self, mut waiting: Vec<Named>, all: bool) -> Vec<Named> {
+    /// What rules gathered: aggregates that are due, or all of them before a stop. What cannot be stored now comes back.
+    pub(super) fn ingest_aggregates(&self, mut waiting: Vec<Named>, all: bool) -> Vec<Named> {
         waiting.extend(self.rules.iter().flat_map(|rules| rules.due(now(), all)));
-        if waiting.is_empty() || self.keep(&batch_of(&waiting)).is_ok() { Vec::new() } else { waiting }
+        if waiting.is_empty() || self.ingest(&batch_of(&waiting)).is_ok() { Vec::new() } else { waiting }
     }
 
-    /// Stores the server's own numbers, which do not count as points that came.
-    pub(super) fn keep_own(&self, points: &[Named]) -> Result<(), Busy> {
-        self.put(&batch_of(points)).map(drop)
+    /// The server's own numbers, which do not count as points that came.
+    pub(super) fn append_own(&self, points: &[Named]) -> Result<(), Busy> {
+        self.append(&batch_of(points)).map(drop)
     }
 
-    fn keep(&self, batch: &Batch<'_>) -> Result<(), Busy> {
-        let (appended, refused) = self.put(batch)?;
+    /// Appends a batch that went through the rules, and counts what became of each point.
+    fn ingest(&self, batch: &Batch<'_>) -> Result<(), Busy> {
+        let (appended, refused) = self.append(batch)?;
         self.telemetry.points_stored.add(appended.stored);
         if appended.too_old > 0 {
             self.telemetry.reject(Points::LEFT_OUT, appended.too_old);
@@ -46,27 +51,28 @@ impl Engine {
         Ok(())
     }
 
-    fn put<'a>(&self, batch: &Batch<'a>) -> Result<(Appended, Refused<'a>), Busy> {
+    /// Names become metrics, and points go through the log into memory: all of the batch, or none of it.
+    fn append<'a>(&self, batch: &Batch<'a>) -> Result<(Appended, Refused<'a>), Busy> {
         if self.paused.load(Ordering::Relaxed) {
             return Err(Busy);
         }
-        let taken = self.take(batch, now());
-        self.failing.store(taken.is_err(), Ordering::Relaxed);
-        let (appended, refused) = taken.map_err(|error| {
+        let now = now();
+        let try_all = || -> Result<_, PointsError> {
+            let resolved = self.resolver.resolve(batch, now)?;
+            let appended = self.points.append(&resolved.points, now)?;
+            if self.config.store.sync_interval.is_zero() {
+                self.points.sync()?;
+            }
+            Ok((appended, resolved.refused))
+        };
+        let outcome = try_all();
+        self.failing.store(outcome.is_err(), Ordering::Relaxed);
+        let (appended, refused) = outcome.map_err(|error| {
             super::complain(&error);
             Busy
         })?;
         self.telemetry.log_bytes.add(appended.log_bytes);
         Ok((appended, refused))
-    }
-
-    fn take<'a>(&self, batch: &Batch<'a>, now: u32) -> Result<(Appended, Refused<'a>), PointsError> {
-        let resolved = self.resolver.resolve(batch, now)?;
-        let appended = self.points.append(&resolved.points, now)?;
-        if self.config.store.sync_interval.is_zero() {
-            self.points.sync()?;
-        }
-        Ok((appended, resolved.refused))
     }
 
     fn refuse(&self, refused: &[(Reject, &str)]) {

@@ -96,20 +96,29 @@ impl Sockets<Reserved> {
 }
 
 impl Sockets<TcpListener> {
-    pub(super) fn start(self, receiver: &Receiver, engine: &Arc<Engine>) -> Vec<JoinHandle<()>> {
+    pub(super) fn start(self, receiver: &Receiver, engine: &Arc<Engine>) -> Vec<JoinHandle<Option<()>>> {
         let recent: Arc<dyn Recent> = Arc::<Engine>::clone(engine);
         let certificate = self.certificate.as_ref();
         let started = [
-            self.carbon.map(|listener| receiver.plaintext(listener)),
-            self.udp.map(|socket| receiver.udp(socket)),
-            self.pickle.map(|listener| receiver.pickle(listener)),
-            self.carbon_tls
-                .zip(certificate)
-                .map(|(listener, by)| receiver.plaintext_tls(listener, by.clone())),
-            self.pickle_tls.zip(certificate).map(|(listener, by)| receiver.pickle_tls(listener, by.clone())),
-            self.cache_query.map(|listener| receiver.cache_queries(listener, recent)),
+            ("carbon", self.carbon.map(|listener| receiver.plaintext(listener))),
+            ("udp", self.udp.map(|socket| receiver.udp(socket))),
+            ("pickle", self.pickle.map(|listener| receiver.pickle(listener))),
+            (
+                "carbon_tls",
+                self.carbon_tls
+                    .zip(certificate)
+                    .map(|(listener, by)| receiver.plaintext_tls(listener, by.clone())),
+            ),
+            (
+                "pickle_tls",
+                self.pickle_tls
+                    .zip(certificate)
+                    .map(|(listener, by)| receiver.pickle_tls(listener, by.clone())),
+            ),
+            ("cache_query", self.cache_query.map(|listener| receiver.cache_queries(listener, recent))),
         ];
-        started.into_iter().flatten().collect()
+        let watched = |(name, task): (_, Option<_>)| Some(engine.supervisor.watch(name, task?));
+        started.into_iter().filter_map(watched).collect()
     }
 }
 

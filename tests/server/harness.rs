@@ -21,6 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// Settings of a server that is to be started.
 pub(crate) struct Setup {
     settings: Vec<String>,
+    environment: Vec<(String, String)>,
     directory: Arc<TempDir>,
     data: PathBuf,
 }
@@ -30,7 +31,7 @@ impl Setup {
     pub(crate) fn new() -> Self {
         let directory = Arc::new(TempDir::new().unwrap());
         let data = directory.path().join("data");
-        let mut setup = Self { settings: Vec::new(), directory, data };
+        let mut setup = Self { settings: Vec::new(), environment: Vec::new(), directory, data };
         for listener in ["http", "carbon", "pickle"] {
             setup = setup.set(&format!("listen.{listener}"), "127.0.0.1:0");
         }
@@ -41,6 +42,12 @@ impl Setup {
     /// Adds `--set key=value`; a later one wins.
     pub(crate) fn set(mut self, key: &str, value: &str) -> Self {
         self.settings.push(format!("{key}={value}"));
+        self
+    }
+
+    /// Sets a variable in the environment of the server; a later one wins.
+    pub(crate) fn environment(mut self, name: &str, value: &str) -> Self {
+        self.environment.push((name.to_owned(), value.to_owned()));
         self
     }
 
@@ -59,6 +66,7 @@ impl Setup {
     pub(crate) fn command(&self) -> Command {
         let mut command = plumbago();
         command.current_dir(self.directory.path()).arg("serve");
+        command.envs(self.environment.iter().cloned());
         command.arg("--set").arg(format!("store.path={}", self.data.display()));
         for setting in &self.settings {
             command.arg("--set").arg(setting);
@@ -240,6 +248,7 @@ impl Server {
     fn take_setup(&mut self) -> Setup {
         Setup {
             settings: std::mem::take(&mut self.setup.settings),
+            environment: std::mem::take(&mut self.setup.environment),
             directory: Arc::clone(&self.setup.directory),
             data: self.setup.data.clone(),
         }

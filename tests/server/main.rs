@@ -12,6 +12,7 @@ mod dashboard;
 mod disk_full;
 mod events;
 mod examples;
+mod failure;
 mod grafana;
 mod graphite_web;
 mod harness;

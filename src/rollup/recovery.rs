@@ -1,0 +1,172 @@
+//! Opening: what a start takes from the catalogue, and what the log has beyond the last commit.
+//!
+//! The catalogue has every metric that a cut has recorded, the log everything that was accepted since. The two overlap: names are
+//! recorded before the cut that they belong to is committed, and only that commit moves the log's floor. So a replay meets metrics
+//! that the catalogue knows already, and deletions that may have reached the catalogue or not. Each record is therefore applied in
+//! a way that changes nothing if it was applied before.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::head::Direct;
+use super::points::{Points, PointsError, placed};
+use crate::log::{self, Log, Record};
+use crate::store::{MetricStore, PointStore};
+use plumbago_model::{MetricId, MetricRecord, Point, Policy, PolicyId, Span};
+
+/// The names that a recovery comes across. The index is built from them while metrics are loaded.
+pub trait Names {
+    /// Does a metric have this name?
+    fn knows(&self, name: &str) -> bool;
+
+    /// A metric of the catalogue or of the log.
+    fn add(&mut self, id: MetricId, name: &str);
+
+    /// A deletion that the log has.
+    fn remove(&mut self, id: MetricId);
+}
+
+/// Points that are ready to be written and read.
+pub struct Opened {
+    /// The points.
+    pub points: Points,
+    /// No metric ever had this id or a higher one.
+    pub next_id: MetricId,
+}
+
+impl Points {
+    /// Opens a store: loads the catalogue, replays the log behind it, and goes on behind that log.
+    pub fn open(
+        store: Arc<dyn PointStore>,
+        catalogue: Arc<dyn MetricStore>,
+        log_dir: &Path,
+        head_points: usize,
+        now: u32,
+        names: &mut impl Names,
+    ) -> Result<Opened, PointsError> {
+        let floor = store.snapshot().position().log_floor;
+        // Before the replay: it makes the directory. New records go to a segment of their own, behind those that are replayed.
+        let log = Log::open(log_dir, floor)?;
+        let points = Points::empty(store, catalogue, log, head_points);
+        let mut recovery = Recovery { points: &points, names, now, next_id: 0, half_deleted: Vec::new() };
+        recovery.load()?;
+        recovery.replay(log_dir, floor)?;
+        recovery.finish_deletions()?;
+        let next_id = MetricId(recovery.next_id);
+        Ok(Opened { points, next_id })
+    }
+
+    fn restore_policy(&self, id: PolicyId, policy: Policy, now: u32) {
+        self.begin_marks(id, &policy, now);
+        self.policies().restore(id, policy);
+    }
+
+    fn restore_metric(&self, record: &MetricRecord) {
+        let Some((&current, earlier)) = record.policies.split_last() else { return };
+        for &policy in earlier {
+            self.policies().remember(record.id, policy);
+        }
+        self.memory().live.add_metric(record.id, current, record.span);
+        let mut recorded = self.recorded.lock();
+        if recorded.len() <= record.id.index() {
+            recorded.resize(record.id.index() + 1, Span::EMPTY);
+        }
+        recorded[record.id.index()] = record.span;
+    }
+
+    /// Holds points of the old log in memory, where the clock of their acceptance put them.
+    fn replay_points(&self, points: &[(MetricId, Point)], accepted: u32) {
+        let mut memory = self.memory();
+        memory.live.note_accepted(accepted);
+        for &(id, point) in points {
+            let Some(state) = memory.live.state(id) else { continue };
+            let Some(policy) = self.policies().get(state.policy) else { continue };
+            match placed(&policy, point.timestamp, accepted) {
+                Some(0) => memory.live.push(id, point),
+                Some(level) => memory.live.push_direct(id, Direct { level, point }),
+                None => {}
+            }
+        }
+    }
+}
+
+/// One recovery under way.
+struct Recovery<'a, N> {
+    points: &'a Points,
+    names: &'a mut N,
+    now: u32,
+    next_id: u32,
+    /// Deleted by the log, and still in the catalogue.
+    half_deleted: Vec<MetricId>,
+}
+
+impl<N: Names> Recovery<'_, N> {
+    fn load(&mut self) -> Result<(), PointsError> {
+        let catalogue = self.points.catalogue();
+        for (id, policy) in catalogue.policies()? {
+            self.points.restore_policy(id, policy, self.now);
+        }
+        catalogue.load(&mut |record| self.add(&record))?;
+        self.next_id = catalogue.id_bound()?;
+        Ok(())
+    }
+
+    fn replay(&mut self, log_dir: &Path, floor: u64) -> Result<(), PointsError> {
+        let found = log::replay(log_dir, floor, |record| match record {
+            Record::Points { accepted, points } => self.points.replay_points(&points, accepted),
+            Record::Policies(policies) => policies.into_iter().for_each(|(id, p)| self.replay_policy(id, p)),
+            Record::Metrics(metrics) => {
+                metrics.into_iter().for_each(|(id, policy, name)| self.replay_created(id, policy, name));
+            }
+            Record::Deleted(ids) => self.replay_deleted(&ids),
+        })?;
+        for damage in &found.damage {
+            tracing::warn!(path = %damage.path.display(), offset = damage.offset, detail = damage.detail, "damaged log record");
+        }
+        tracing::debug!(records = found.records, "log replayed");
+        Ok(())
+    }
+
+    fn add(&mut self, record: &MetricRecord) {
+        self.points.restore_metric(record);
+        self.names.add(record.id, &record.name);
+    }
+
+    fn replay_policy(&self, id: PolicyId, policy: Policy) {
+        if self.points.policies().get(id).is_none() {
+            self.points.restore_policy(id, policy.clone(), self.now);
+            self.points.new_policies.lock().push((id, policy));
+        }
+    }
+
+    /// A name that is known is the catalogue's: this metric was recorded, or it was deleted since and its name has another.
+    fn replay_created(&mut self, id: MetricId, policy: PolicyId, name: String) {
+        self.next_id = self.next_id.max(id.0 + 1);
+        if self.names.knows(&name) {
+            return;
+        }
+        let record = MetricRecord { id, name, policies: vec![policy], span: Span::EMPTY };
+        self.add(&record);
+        self.points.catalogue().announce(&[(record.id, &record.name)]);
+        self.points.created.lock().push(record);
+    }
+
+    fn replay_deleted(&mut self, ids: &[MetricId]) {
+        let is_recorded = |id: MetricId| {
+            self.points.state(id).is_some() && !self.points.created.lock().iter().any(|m| m.id == id)
+        };
+        self.half_deleted.extend(ids.iter().copied().filter(|&id| is_recorded(id)));
+        self.points.forget(ids);
+        ids.iter().for_each(|&id| self.names.remove(id));
+    }
+
+    /// The process died between logging a deletion and recording it. The next cut lets the log forget, and the metrics would come
+    /// back with the start after that.
+    fn finish_deletions(&self) -> Result<(), PointsError> {
+        if !self.half_deleted.is_empty() {
+            self.points.catalogue().delete(&self.half_deleted)?;
+            self.points.store().delete(&self.half_deleted)?;
+        }
+        Ok(())
+    }
+}
