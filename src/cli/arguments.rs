@@ -124,7 +124,8 @@ pub enum Command {
     CheckConfig(CheckConfig),
     /// List the metrics and directories a glob matches
     ///
-    /// Globs are Graphite's: `*`, `?`, `[a-z]`, `{a,b}`, and `**` for any number of components.
+    /// Globs are Graphite's: `*`, `?`, `[a-z]`, `{a,b}`, and `**` for any number of components. Directories end in a dot.
+    /// Exits with 1 when nothing matches.
     #[command(after_help = "Examples:
   plumbago find '*'
   plumbago find 'servers.web*.cpu.{user,system}'
@@ -133,20 +134,27 @@ pub enum Command {
     /// Print the points of a target
     ///
     /// A target is a metric, a glob or an expression, as in /render. Times are Graphite's too: `-1h`, `now`, `noon
-    /// yesterday`, `20260131`, seconds since 1970.
+    /// yesterday`, `20260131`, seconds since 1970. Exits with 1 when no series matches.
     #[command(after_help = "Examples:
   plumbago read servers.web1.cpu.load
   plumbago read 'sumSeries(servers.*.requests)' --from -7d --until -1d
   plumbago read --output json 'servers.web1.*' --from noon")]
     Read(Read),
     /// Write one point
+    ///
+    /// Exits with 0 when the point is stored and durable. A point that is refused is an error that names the reason, as
+    /// plumbago_points_rejected_total does: `too_old`, `bad_line` and so on. While a server runs it is asked, over
+    /// listen.http.
     #[command(after_help = "Examples:
   plumbago write deploys.web 1
-  plumbago write room.temperature -3.5 1767225600")]
+  plumbago write room.temperature -3.5 1767225600
+  plumbago write --create --set store.path=/tmp/try first.point 1")]
     Write(Write),
     /// Delete metrics and their points
     ///
-    /// On Cassandra servers may run meanwhile, and hear of it. Run it again after an interruption.
+    /// Exits with 0 when nothing matches, so that it can be run again after an interruption, but with 1 when the glob
+    /// matches directories alone: everything below DIRECTORY is `DIRECTORY.**`. On Cassandra servers may run meanwhile, and
+    /// hear of it.
     #[command(after_help = "Examples:
   plumbago delete --dry-run 'servers.old1.**'
   plumbago delete 'servers.old1.**'")]
@@ -162,12 +170,16 @@ pub enum Command {
   plumbago copy --dry-run --recursive servers.web1 hosts.web1
   plumbago copy --recursive servers.web1 hosts.web1 --from -30d")]
     Copy(Copy),
-    /// Say how much there is below a glob: metrics and points
+    /// Say how much there is at and below a glob: metrics and bytes
     ///
-    /// On Cassandra rows are counted by the nodes, and bytes are an estimate.
+    /// Counts the metrics that match and, where a directory matches, all that are below it. Metrics with tags are counted by
+    /// their names; `;tag=GLOB` behind the glob counts only those that have such a tag. Exits with 1 when nothing matches. On
+    /// Cassandra rows are counted by the nodes, and bytes are an estimate.
     #[command(after_help = "Examples:
-  plumbago du '*'
-  plumbago du --output json 'servers.*'")]
+  plumbago du '*'                               everything
+  plumbago du --output json 'servers.*'
+  plumbago du '*;dc=ams*'                       all metrics with a tag dc that begins with ams
+  plumbago du 'disk.used;dc=ams;host=web*'")]
     Du(Usage),
     /// Say where all the metrics come from: by tag and by the start of their names
     ///
@@ -179,6 +191,8 @@ pub enum Command {
   plumbago cardinality --limit 5 --output json")]
     Cardinality(Cardinality),
     /// Print numbers about the whole store
+    ///
+    /// Text has sizes with units and retentions in words, JSON has exact bytes.
     #[command(after_help = "Examples:
   plumbago stats
   plumbago stats --output json")]
@@ -197,6 +211,8 @@ pub enum Command {
   plumbago fsck --set store.path=/backup/plumbago-data")]
     Fsck,
     /// Print what is in one file of the data directory
+    ///
+    /// The catalogue can be read only while no server is using it.
     #[command(after_help = "Examples:
   plumbago dump plumbago-data/log/00000001.log
   plumbago dump --output json FILE")]
@@ -275,6 +291,9 @@ pub struct Write {
     /// Seconds since 1970 [default: now]
     #[arg(value_name = "TS")]
     pub timestamp: Option<u32>,
+    /// Make a new store if there is none
+    #[arg(long)]
+    pub create: bool,
 }
 
 /// Arguments of `delete`.
@@ -325,7 +344,8 @@ pub struct Cardinality {
 /// Arguments of `du`.
 #[derive(Clone, Debug, Args)]
 pub struct Usage {
-    /// What to count
+    /// What to count: a glob, and tags that the metrics must have
+    #[arg(value_name = "GLOB[;TAG=GLOB]...")]
     pub glob: String,
 }
 

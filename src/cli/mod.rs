@@ -7,6 +7,7 @@ mod check_config;
 mod logging;
 pub mod man;
 mod operations;
+mod table;
 mod words;
 
 use std::io::{self, BufWriter, Write as _};

@@ -1,6 +1,6 @@
-//! Stages in words.
+//! Stages, policies, sizes and counts in words.
 
-use plumbago_model::Retention;
+use plumbago_model::{Policy, Retention};
 
 const UNITS: [(u64, &str); 5] =
     [(31_536_000, "year"), (86_400, "day"), (3600, "hour"), (60, "minute"), (1, "second")];
@@ -27,9 +27,61 @@ fn span(secs: u64) -> String {
     })
 }
 
+/// `10s for 1 day, 1m for 30 days; average, xFilesFactor 0.5`.
+pub(super) fn policy(policy: &Policy) -> String {
+    let Policy { retention: stages, aggregator, x_files_factor } = policy;
+    format!("{}; {aggregator}, xFilesFactor {x_files_factor}", retention(stages))
+}
+
+/// `869 KiB`: three digits, which is what a person compares. JSON has the bytes.
+pub(super) fn size(bytes: u64) -> String {
+    const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    if bytes < 1024 {
+        return count(bytes, "byte");
+    }
+    let mut number = bytes as f64 / 1024.0;
+    let mut units = UNITS.into_iter();
+    let mut unit = units.next().unwrap_or_default();
+    // What would be rounded up to 1024 is one of the next unit.
+    while number >= 1023.5
+        && let Some(larger) = units.next()
+    {
+        (number, unit) = (number / 1024.0, larger);
+    }
+    if number < 99.95 { format!("{number:.1} {unit}") } else { format!("{number:.0} {unit}") }
+}
+
+/// `1 metric`, `2 metrics`.
+pub(super) fn count(number: u64, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sizes_have_three_digits_and_a_unit() {
+        for (bytes, text) in [
+            (0, "0 bytes"),
+            (1, "1 byte"),
+            (1023, "1023 bytes"),
+            (1024, "1.0 KiB"),
+            (889_905, "869 KiB"),
+            (102_300, "99.9 KiB"),
+            (1_048_575, "1.0 MiB"),
+            (5 << 30, "5.0 GiB"),
+            (u64::MAX, "16.0 EiB"),
+        ] {
+            assert_eq!(size(bytes), text, "{bytes}");
+        }
+    }
+
+    #[test]
+    fn a_policy_names_its_method_behind_its_stages() {
+        let text = "8640*10s:43200*60s|sum|0".parse().map(|p| policy(&p));
+        assert_eq!(text, Ok("10s for 1 day, 1m for 30 days; sum, xFilesFactor 0".to_owned()));
+    }
 
     #[test]
     fn stages_read_like_a_sentence() {

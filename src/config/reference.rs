@@ -23,6 +23,10 @@ and aggregation a metric gets, and from which rule. An unknown key is an error i
 `PLUMBAGO_RETENTION__DEFAULT=10s:7d`. Durations are strings such as `"200ms"`, `"10s"`, `"5m"`, `"2h"`, `"1d"`, `"1w"`, or
 a number of seconds. Sizes are strings such as `"64KiB"`, `"1GiB"` (1024) or `"500MB"` (1000), or a number of bytes.
 
+**Addresses.** A listener takes `host:port` or `"off"`. The host is an IP address (IPv6 in brackets: `"[::1]:8080"`), a name, or
+nothing: `":8080"` listens on every IPv4 address of the machine, `"[::]:8080"` on those of IPv6 too. A name is resolved when
+the configuration is read, and `check-config` prints the address it has; of several addresses the first of IPv4 is used.
+
 **Paths.** A relative path in the file is relative to that file's directory. In a flag or a variable it is relative to the
 working directory, and so is the default of `store.path`. The default rule files are searched for next to the configuration
 file, or in the working directory if there is none.

@@ -1,5 +1,6 @@
 //! The combined layers: for every key, the value in force and where it was set.
 
+use std::net::SocketAddr;
 use std::ops::Range;
 use std::path::Path;
 
@@ -107,6 +108,8 @@ impl Settings {
             Ok(value) => {
                 self.assign(at, value, &layer).or_else(|e| self.assign(at, bare, &layer).map_err(|_| e))
             }
+            // `[::1]:8080` begins as a list does.
+            Err(_) if text.parse::<SocketAddr>().is_ok() => self.assign(at, bare, &layer),
             Err(error) if text.starts_with(['[', '{', '"', '\'']) => {
                 let (at, key) = (origin.clone(), path.to_owned());
                 Err(ConfigError::BadValue { at, key, message: one_line(error.message()) })

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::browser::Browse;
 use crate::index::SharedIndex;
 use graphite_render::Source;
-use plumbago_model::{Cancel, Event, EventFilter, EventId, Policy, QueryError};
+use plumbago_model::{Cancel, Event, EventFilter, EventId, Policy, QueryError, Verdict};
 
 /// The server: names, series, and how it is.
 pub trait Backend: TaggedSeries + EventLog + Send + Sync + 'static {
@@ -36,6 +36,9 @@ pub trait Backend: TaggedSeries + EventLog + Send + Sync + 'static {
     /// Returns when every point received before the call is durable and readable; with `settle` it is also in merged
     /// blocks, as it would be after a quiet while.
     fn flush(&self, settle: bool) -> Result<(), String>;
+
+    /// Takes carbon lines and says what became of them; what is stored is durable. The error says why none were taken.
+    fn write(&self, lines: &[u8]) -> Result<Verdict, String>;
 
     /// Do queries and writes work? If not, why.
     fn ready(&self) -> Result<(), String>;

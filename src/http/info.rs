@@ -31,6 +31,7 @@ const ENDPOINTS: &str = "\
 /health/ready          200 when queries and writes work
 /internal/metrics      counters for Prometheus
 /internal/cardinality  how many metrics by tag and by prefix: below, depth, limit
+/internal/write        POST: carbon lines; answers how many were stored, and refused for which reason
 /internal/flush        POST: returns when all points received are durable and readable
 ";
 

@@ -27,6 +27,7 @@ mod tags;
 mod trace;
 mod transfer;
 mod workers;
+mod write;
 
 #[cfg(test)]
 mod tests;

@@ -9,7 +9,7 @@ use axum::routing::{MethodRouter, get, post};
 
 use super::{
     Api, browser, carbonapi, cardinality, events, expand, find, functions, index, info, render, tags, trace,
-    transfer,
+    transfer, write,
 };
 use crate::config;
 
@@ -42,6 +42,7 @@ pub(super) fn router(api: Arc<Api>, config: &config::Http) -> Router {
     let routes = both(routes, "/internal/metrics", get(info::prometheus));
     let routes = both(routes, "/internal/cardinality", get(cardinality::handle));
     let routes = both(routes, "/internal/flush", post(info::flush));
+    let routes = both(routes, "/internal/write", post(write::handle));
     let routes = transfer::layers(routes.fallback(info::unknown), config);
     routes.layer(from_fn_with_state(Arc::clone(&api), trace::record)).with_state(api)
 }

@@ -45,15 +45,7 @@ impl Intake {
 
     /// The limits for the bytes just read.
     pub(super) fn limits(&self) -> Limits {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-        let clamp = |secs: u64| u32::try_from(secs).unwrap_or(u32::MAX);
-        Limits {
-            now: clamp(now),
-            max_future_secs: clamp(self.config.max_future.as_secs()),
-            keep_infinite: self.config.keep_infinite,
-            max_line_bytes: self.config.max_line_bytes,
-            max_name_bytes: self.config.max_name_bytes,
-        }
+        limits(&self.config)
     }
 
     /// Counts and samples one refused line or element that is among those counted as received.
@@ -98,6 +90,19 @@ impl Intake {
     /// Counts a batch that is dropped.
     pub(super) fn overload(&self, batch: &Batch<'_>) {
         self.telemetry.reject(Reject::Overload, batch.len() as u64);
+    }
+}
+
+/// The limits that points must keep which arrive now.
+pub fn limits(config: &Ingest) -> Limits {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    let clamp = |secs: u64| u32::try_from(secs).unwrap_or(u32::MAX);
+    Limits {
+        now: clamp(now),
+        max_future_secs: clamp(config.max_future.as_secs()),
+        keep_infinite: config.keep_infinite,
+        max_line_bytes: config.max_line_bytes,
+        max_name_bytes: config.max_name_bytes,
     }
 }
 

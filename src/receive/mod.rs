@@ -39,6 +39,7 @@ use tcp::Service;
 use tls::Encrypted;
 
 pub use cache_query::Recent;
+pub use intake::limits;
 pub use sample::Sampler;
 pub use tls::Certificate;
 

@@ -9,7 +9,7 @@ use crate::index::{FindLimits, Found, NameWalk};
 use crate::store::Hit;
 use graphite_render::Source;
 use plumbago_model::glob::Glob;
-use plumbago_model::{Cancel, MetricId, Policy, QueryError, Span};
+use plumbago_model::{Cancel, MetricId, Policy, QueryError, Span, Verdict};
 
 impl Backend for Engine {
     fn source(&self) -> &dyn Source {
@@ -65,6 +65,10 @@ impl Backend for Engine {
     fn flush(&self, settle: bool) -> Result<(), String> {
         self.points.sync().map_err(|e| e.to_string())?;
         if settle { self.settle() } else { Ok(()) }
+    }
+
+    fn write(&self, lines: &[u8]) -> Result<Verdict, String> {
+        Engine::write(self, lines)
     }
 
     fn ready(&self) -> Result<(), String> {

@@ -17,6 +17,7 @@ mod source;
 mod storage;
 mod supervisor;
 mod tags;
+mod write;
 
 pub use cluster::{cluster_schema, cluster_settings};
 pub use copy::CopyError;

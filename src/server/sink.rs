@@ -1,6 +1,6 @@
 //! The way in, from top to bottom: rules, names to metrics, log, memory.
 //!
-//! Points come from three places. What senders sent enters at [`Sink::accept`] and goes through the rules. What the rules gathered
+//! Points come from three places. What senders sent enters at [`Sink::accept`] or [`Engine::judge`] and goes through the rules. What the rules gathered
 //! and the server's own numbers enter below them. All three end in [`Engine::append`].
 
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use super::engine::{Engine, now};
 use crate::receive::{Busy, Sink};
 use crate::resolve::Refused;
 use crate::rollup::{Appended, Points, PointsError};
-use plumbago_model::{Batch, Point, Reject};
+use plumbago_model::{Batch, Point, Reject, Verdict};
 
 /// A point with a name of our making.
 pub(super) type Named = (Arc<str>, Point);
@@ -18,17 +18,22 @@ pub(super) type Named = (Arc<str>, Point);
 impl Sink for Engine {
     /// What senders sent.
     fn accept(&self, batch: &Batch<'_>) -> Result<(), Busy> {
-        let Some(rules) = &self.rules else { return self.ingest(batch) };
-        let ruled = rules.apply(batch);
-        // A batch that is not taken comes again: only then may its points be gathered.
-        self.ingest(&ruled.batch())?;
-        rules.gather(&ruled);
-        self.refuse(&ruled.refused);
-        Ok(())
+        self.judge(batch).map(drop)
     }
 }
 
 impl Engine {
+    /// Takes points as they were received, and says what became of them.
+    pub(super) fn judge(&self, batch: &Batch<'_>) -> Result<Verdict, Busy> {
+        let Some(rules) = &self.rules else { return self.ingest(batch) };
+        let ruled = rules.apply(batch);
+        // A batch that is not taken comes again: only then may its points be gathered.
+        let mut verdict = self.ingest(&ruled.batch())?;
+        rules.gather(&ruled);
+        self.refuse(&ruled.refused, &mut verdict);
+        Ok(verdict)
+    }
+
     /// What rules gathered: aggregates that are due, or all of them before a stop. What cannot be stored now comes back.
     pub(super) fn ingest_aggregates(&self, mut waiting: Vec<Named>, all: bool) -> Vec<Named> {
         waiting.extend(self.rules.iter().flat_map(|rules| rules.due(now(), all)));
@@ -41,14 +46,16 @@ impl Engine {
     }
 
     /// Appends a batch that went through the rules, and counts what became of each point.
-    fn ingest(&self, batch: &Batch<'_>) -> Result<(), Busy> {
+    fn ingest(&self, batch: &Batch<'_>) -> Result<Verdict, Busy> {
         let (appended, refused) = self.append(batch)?;
         self.telemetry.points_stored.add(appended.stored);
+        let mut verdict = Verdict { stored: appended.stored, ..Verdict::default() };
         if appended.too_old > 0 {
             self.telemetry.reject(Points::LEFT_OUT, appended.too_old);
+            verdict.refuse(Points::LEFT_OUT, appended.too_old);
         }
-        self.refuse(&refused);
-        Ok(())
+        self.refuse(&refused, &mut verdict);
+        Ok(verdict)
     }
 
     /// Names become metrics, and points go through the log into memory: all of the batch, or none of it.
@@ -75,10 +82,11 @@ impl Engine {
         Ok((appended, refused))
     }
 
-    fn refuse(&self, refused: &[(Reject, &str)]) {
+    fn refuse(&self, refused: &[(Reject, &str)], verdict: &mut Verdict) {
         for (reason, name) in refused {
             self.telemetry.reject(*reason, 1);
             self.sampler.note(*reason, name.as_bytes(), None);
+            verdict.refuse(*reason, 1);
         }
     }
 }

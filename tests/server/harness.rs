@@ -312,6 +312,11 @@ impl Server {
         answer(self.agent.post(self.url(path)).send_form(form.iter().copied()).unwrap())
     }
 
+    /// POST a text as it is.
+    pub(crate) fn post_text(&self, path: &str, text: &str) -> Answer {
+        answer(self.agent.post(self.url(path)).content_type("text/plain").send(text).unwrap())
+    }
+
     /// POST a JSON document.
     pub(crate) fn post_json(&self, path: &str, document: &Value) -> Answer {
         let request = self.agent.post(self.url(path)).content_type("application/json");

@@ -8,6 +8,7 @@ mod agents;
 mod browse;
 mod browser;
 mod carbonapi;
+mod command;
 mod dashboard;
 mod disk_full;
 mod events;

@@ -20,6 +20,7 @@ mod braces;
 mod matcher;
 #[cfg(test)]
 mod tests;
+mod unpaired;
 
 use braces::Sym;
 pub use matcher::{Matcher, Start};

@@ -16,6 +16,7 @@ mod retention;
 mod stage;
 pub mod suggest;
 mod tag_condition;
+mod verdict;
 mod window;
 
 pub use aggregator::{Aggregator, Partial, UnknownAggregator};
@@ -29,4 +30,5 @@ pub use reject::Reject;
 pub use retention::{Retention, RetentionError, parse_duration_secs};
 pub use stage::{Stage, StageKind};
 pub use tag_condition::{TagCondition, TagWish};
+pub use verdict::Verdict;
 pub use window::{SlotRange, Window};

@@ -4,7 +4,7 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 
 use super::{open, remote};
-use crate::cli::{Cardinality, Output, to_stdout};
+use crate::cli::{Cardinality, Output, table, to_stdout, words};
 use crate::config::{Config, StoreKind};
 use crate::index::Survey;
 use plumbago_model::Cancel;
@@ -38,22 +38,20 @@ fn ask(config: &Config, arguments: &Cardinality) -> Result<Value> {
 }
 
 fn print(counted: &Value, out: &mut dyn std::io::Write) -> Result<()> {
-    writeln!(out, "{} metrics, {} of them tagged", counted["metrics"], counted["tagged"])?;
-    let list = |key: &str| counted[key].as_array().cloned().unwrap_or_default();
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let tags = list("tags");
+    let metrics = counted["metrics"].as_u64().unwrap_or_default();
+    writeln!(out, "{}, {} of them tagged", words::count(metrics, "metric"), counted["tagged"])?;
+    let list = |key: &str| counted[key].as_array().map(Vec::as_slice).unwrap_or_default();
+    let cell = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let tags: Vec<_> =
+        list("tags").iter().map(|t| [&t["values"], &t["metrics"], &t["tag"]].map(cell)).collect();
     if !tags.is_empty() {
-        writeln!(out, "\n{:>12} {:>12}  tag", "values", "metrics")?;
+        writeln!(out)?;
+        table::print(out, ["values", "metrics", "tag"], &tags)?;
     }
-    for tag in tags {
-        writeln!(out, "{:>12} {:>12}  {}", tag["values"], tag["metrics"], text(&tag["tag"]))?;
-    }
-    let prefixes = list("prefixes");
+    let prefixes: Vec<_> = list("prefixes").iter().map(|p| [&p["metrics"], &p["prefix"]].map(cell)).collect();
     if !prefixes.is_empty() {
-        writeln!(out, "\n{:>12}  prefix", "metrics")?;
-    }
-    for prefix in prefixes {
-        writeln!(out, "{:>12}  {}", prefix["metrics"], text(&prefix["prefix"]))?;
+        writeln!(out)?;
+        table::print(out, ["metrics", "prefix"], &prefixes)?;
     }
     Ok(())
 }

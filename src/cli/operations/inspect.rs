@@ -5,13 +5,15 @@ use std::path::Path;
 use anyhow::{Result, bail};
 use serde_json::json;
 
-use super::super::{Dump, Output, to_stdout};
+use super::super::{Dump, Output, to_stdout, words};
+use super::must_exist;
 use crate::config::Config;
 use crate::log;
 use crate::store::embedded::inspect::{self, DumpError, Report};
 
 /// Checks the data directory and changes nothing. Fails when something is damaged.
 pub(in crate::cli) fn fsck(config: &Config, output: Output) -> Result<()> {
+    must_exist(config)?;
     let mut report = inspect::fsck(&config.store.path, |done, all| {
         if all > 20 {
             eprint!("\rblock {done} of {all}{}", if done == all { "\n" } else { "" });
@@ -27,7 +29,10 @@ pub(in crate::cli) fn fsck(config: &Config, output: Output) -> Result<()> {
             });
             return Ok(writeln!(out, "{fields:#}")?);
         }
-        writeln!(out, "{metrics} metrics, {blocks} blocks, {bytes} bytes, {log_records} log records")?;
+        let counts =
+            [(metrics, "metric"), (blocks, "block")].map(|(number, noun)| words::count(*number, noun));
+        let records = words::count(log_records, "log record");
+        writeln!(out, "{}, {}, {records}", counts.join(", "), words::size(*bytes))?;
         problems.iter().try_for_each(|line| writeln!(out, "damaged: {line}"))?;
         Ok(remarks.iter().try_for_each(|line| writeln!(out, "note: {line}"))?)
     })?;

@@ -6,7 +6,10 @@ use anyhow::{Context, Result};
 use serde_json::json;
 
 use super::copy::{Order, Outcome};
-use super::{canonical_name, meter, open_alone, print_deleted, print_fields};
+use super::selection::Selection;
+use super::{
+    canonical_name, meter, nothing_matches, only_directories, open_alone, print_deleted, print_fields,
+};
 use crate::cli::{Delete, Info, Output, Usage, UsageError, to_stdout, words};
 use crate::config::Config;
 use crate::index::FindLimits;
@@ -18,16 +21,25 @@ use plumbago_model::{Cancel, MetricId, Span, name};
 /// Metrics deleted in one go.
 const DELETE_BATCH: usize = 10_000;
 
-fn leaves(engine: &Engine, glob: &str) -> Result<Vec<(MetricId, String)>> {
-    let glob = Glob::parse(glob).map_err(|e| UsageError(e.to_string()))?;
+fn glob(text: &str) -> Result<Glob> {
+    Ok(Glob::parse(text).map_err(|e| UsageError(e.to_string()))?)
+}
+
+fn leaves(engine: &Engine, text: &str) -> Result<Vec<(MetricId, String)>> {
     let limits = FindLimits::NONE;
-    Ok(engine.index.find_leaves(&glob, limits, &Cancel::never())?)
+    Ok(engine.index.find_leaves(&glob(text)?, limits, &Cancel::never())?)
 }
 
 /// Deletes metrics with their points.
 pub(super) fn delete(config: &Config, arguments: &Delete, output: Output) -> Result<()> {
     let engine = open_alone(config)?;
     let found = leaves(&engine, &arguments.glob)?;
+    let has_directories = || -> Result<bool> {
+        let limits = FindLimits::NONE;
+        let nodes = engine.index.find(&glob(&arguments.glob)?, limits, &Cancel::never())?;
+        Ok(nodes.iter().any(|node| node.directory))
+    };
+    let missed = found.is_empty() && has_directories()?;
     if !arguments.dry_run {
         let ids: Vec<MetricId> = found.iter().map(|(id, _)| *id).collect();
         engine.points.cut()?;
@@ -38,7 +50,8 @@ pub(super) fn delete(config: &Config, arguments: &Delete, output: Output) -> Res
         meter::clear();
     }
     let names: Vec<String> = found.into_iter().map(|(_, name)| name).collect();
-    print_deleted(&names, arguments.dry_run, output)
+    print_deleted(&names, arguments.dry_run, output)?;
+    if missed { Err(only_directories(&arguments.glob)) } else { Ok(()) }
 }
 
 /// Copies metrics.
@@ -61,33 +74,53 @@ pub(super) fn copy(config: &Config, order: &Order, output: Output) -> Result<()>
 
 /// Prints how many metrics a glob has and what they take up.
 pub(super) fn du(config: &Config, arguments: &Usage, output: Output) -> Result<()> {
+    let selection = Selection::parse(&arguments.glob)?;
     let engine = open_alone(config)?;
-    let found = leaves(&engine, &arguments.glob)?;
-    let mut ids: Vec<MetricId> = found.iter().map(|(id, _)| *id).collect();
-    ids.sort_unstable();
-    let bytes = engine.chunk_bytes(&ids)?;
+    let ids: Vec<MetricId> = {
+        let index = engine.index.read();
+        let is_taken = |id: &MetricId| index.name(*id).is_some_and(|name| selection.takes(name));
+        (0..engine.points.id_bound()).map(MetricId).filter(is_taken).collect()
+    };
+    let (bytes, in_log) = (engine.chunk_bytes(&ids)?, engine.points.held());
     to_stdout(|out| {
         match output {
             Output::Json => writeln!(out, "{}", json!({ "metrics": ids.len(), "bytes": bytes }))?,
-            Output::Text => writeln!(out, "{bytes} bytes in {} metrics", ids.len())?,
+            Output::Text => {
+                writeln!(out, "{} in {}", words::size(bytes), words::count(ids.len() as u64, "metric"))?;
+            }
         }
         Ok(())
-    })
+    })?;
+    if in_log > 0 {
+        let points = words::count(in_log as u64, "point");
+        eprintln!("{points} of the store are still in its log, which is not counted");
+    }
+    if ids.is_empty() { Err(nothing_matches(&arguments.glob)) } else { Ok(()) }
 }
 
 /// Prints numbers about the store.
 pub(super) fn stats(config: &Config, output: Output) -> Result<()> {
     let engine = open_alone(config)?;
     let policies = engine.points.policies().all();
-    let numbers = json!({
-        "path": config.store.path,
-        "metrics": engine.index.read().len(),
-        "block_bytes": engine.stored_bytes(),
-        "points_in_log": engine.points.held(),
-        "index_bytes": engine.index.read().memory_bytes(),
-        "policies": policies.iter().map(|(_, p)| p.to_string()).collect::<Vec<_>>(),
-    });
-    to_stdout(|out| print_fields(&numbers, output, out))
+    let policies: Vec<_> = policies.iter().map(|(_, policy)| policy).collect();
+    let (path, points) = (&config.store.path, engine.points.held());
+    let (metrics, index) = {
+        let index = engine.index.read();
+        (index.len(), index.memory_bytes() as u64)
+    };
+    let blocks = engine.stored_bytes();
+    let fields = match output {
+        Output::Json => json!({
+            "path": path, "metrics": metrics, "block_bytes": blocks, "points_in_log": points, "index_bytes": index,
+            "policies": policies.iter().map(|policy| policy.to_string()).collect::<Vec<_>>(),
+        }),
+        Output::Text => json!({
+            "path": path, "metrics": metrics, "blocks": words::size(blocks), "points_in_log": points,
+            "index_in_memory": words::size(index),
+            "policies": policies.iter().map(|policy| words::policy(policy)).collect::<Vec<_>>(),
+        }),
+    };
+    to_stdout(|out| print_fields(&fields, output, out))
 }
 
 /// Prints what is known about one metric.
@@ -105,6 +138,11 @@ pub(super) fn info(config: &Config, arguments: &Info, output: Output) -> Result<
     let last = engine
         .last_point(id, span, &Cancel::never())?
         .map_or_else(|| "never".to_owned(), |(t, v)| format!("{v} at {}", time(t)));
+    let bytes = engine.chunk_bytes(&[id])?;
+    let (size_key, size) = match output {
+        Output::Json => ("block_bytes", json!(bytes)),
+        Output::Text => ("in_blocks", json!(words::size(bytes))),
+    };
     let fields = json!({
         "name": name,
         "id": id.0,
@@ -114,7 +152,7 @@ pub(super) fn info(config: &Config, arguments: &Info, output: Output) -> Result<
         "x_files_factor": policy.x_files_factor,
         "data_since": first,
         "last_point": last,
-        "block_bytes": engine.chunk_bytes(&[id])?,
+        (size_key): size,
     });
     to_stdout(|out| print_fields(&fields, output, out))
 }

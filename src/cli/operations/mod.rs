@@ -1,7 +1,7 @@
 //! What each command does with the store.
 //!
 //! The embedded store belongs to one process. While a server runs on it, `find`, `read`, `write` and `cardinality` go
-//! through that server's own ports ([`remote`]); the other commands say that it has to be stopped. A cluster belongs to nobody: commands
+//! through that server's HTTP port ([`remote`]); the other commands say that it has to be stopped. A cluster belongs to nobody: commands
 //! about what is in it ([`cluster`]) ask it directly, whatever runs on this machine.
 
 mod cardinality;
@@ -14,21 +14,25 @@ mod names;
 mod query;
 mod remote;
 mod schema;
+mod selection;
+mod write;
 
-use anyhow::{Context, Result, bail};
-use serde_json::json;
+use anyhow::{Context, Result, anyhow, bail};
+use serde_json::{Value, json};
 
 pub(super) use cardinality::cardinality;
 pub(super) use copy::copy;
 pub(super) use inspect::{dump, fsck};
 pub(super) use names::{clean, repair};
-pub(super) use query::{find, read, write};
+pub(super) use query::{find, read};
 pub(super) use schema::schema;
+pub(super) use write::write;
 
-use super::{Delete, Info, Output, Usage, to_stdout};
+use super::{Delete, Info, Output, Usage, to_stdout, words};
 use crate::config::{Config, StoreKind};
 use crate::server::Engine;
 use crate::store::StoreError;
+use plumbago_model::glob::Glob;
 use plumbago_model::name;
 
 /// Runs the server.
@@ -75,11 +79,22 @@ pub(super) fn canonical_name(raw: &str, max_bytes: usize) -> Result<String> {
 
 /// Opens a store that is there, or `None` when a running server has it. Looking for something makes no directory.
 fn open(config: &Config) -> Result<Option<Engine>> {
-    let path = &config.store.path;
-    if !path.join("catalogue.redb").exists() {
-        bail!("there is no data directory at {}; set store.path to the one of your server", path.display());
-    }
+    must_exist(config)?;
     open_or_make(config)
+}
+
+/// Fails if there is no store, and says how to name one.
+fn must_exist(config: &Config) -> Result<()> {
+    let path = &config.store.path;
+    if path.join("catalogue.redb").exists() {
+        return Ok(());
+    }
+    let path = std::path::absolute(path)?;
+    bail!(
+        "there is no store at {}; name the one of your server by --config FILE or --set store.path=DIR \
+         (`plumbago serve` and `plumbago write --create` make a new one)",
+        path.display()
+    )
 }
 
 /// Opens the store, making it if it is not there, or `None` when a running server has it.
@@ -100,6 +115,27 @@ fn open_alone(config: &Config) -> Result<Engine> {
     })
 }
 
+/// A glob found nothing. A bracket without a partner is an ordinary character, but most likely the reason.
+fn nothing_matches(text: &str) -> anyhow::Error {
+    let is_glob = !text.contains('(');
+    match Glob::parse(text).ok().filter(|_| is_glob).and_then(|glob| glob.unpaired()) {
+        None => anyhow!("nothing matches `{text}`"),
+        Some((at, char)) => {
+            anyhow!(
+                "nothing matches `{text}`: the `{char}` at character {at} has no partner and was taken literally"
+            )
+        }
+    }
+}
+
+/// What `delete` says of a glob that matches directories alone.
+fn only_directories(text: &str) -> anyhow::Error {
+    let path = text.trim_end_matches('.');
+    anyhow!(
+        "`{path}` is a directory, not a metric; `plumbago delete '{path}.**'` deletes all metrics below it"
+    )
+}
+
 /// What was deleted, or would be.
 fn print_deleted(names: &[String], trial: bool, output: Output) -> Result<()> {
     to_stdout(|out| {
@@ -108,19 +144,24 @@ fn print_deleted(names: &[String], trial: bool, output: Output) -> Result<()> {
             Output::Text => names.iter().try_for_each(|name| writeln!(out, "{name}"))?,
         }
         let verb = if trial { "would be deleted" } else { "deleted" };
-        eprintln!("{} metrics {verb}", names.len());
+        eprintln!("{} {verb}", words::count(names.len() as u64, "metric"));
         Ok(())
     })
 }
 
-/// One field per line, or all of them as JSON.
-fn print_fields(fields: &serde_json::Value, output: Output, out: &mut dyn std::io::Write) -> Result<()> {
-    if let (Output::Text, Some(object)) = (output, fields.as_object()) {
-        for (key, value) in object {
-            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            writeln!(out, "{:<16}{text}", key.replace('_', " "))?;
+/// A field or an item of a list per line, or all of them as JSON.
+fn print_fields(fields: &Value, output: Output, out: &mut dyn std::io::Write) -> Result<()> {
+    let (Output::Text, Some(object)) = (output, fields.as_object()) else {
+        return Ok(writeln!(out, "{fields:#}")?);
+    };
+    for (key, value) in object {
+        let mut title = key.replace('_', " ");
+        let items = value.as_array().map_or_else(|| std::slice::from_ref(value), Vec::as_slice);
+        for item in items {
+            let text = item.as_str().map_or_else(|| item.to_string(), str::to_owned);
+            writeln!(out, "{title:<16}{text}")?;
+            title.clear();
         }
-        return Ok(());
     }
-    Ok(writeln!(out, "{fields:#}")?)
+    Ok(())
 }

@@ -1,4 +1,4 @@
-//! `find`, `read` and `write`: on the store itself, or through the server that runs on it.
+//! `find` and `read`: on the store itself, or through the server that runs on it.
 
 use std::collections::HashMap;
 
@@ -6,18 +6,17 @@ use anyhow::{Context, Result};
 use jiff::tz::TimeZone;
 use serde_json::json;
 
-use super::super::{Find, Output, Read, UsageError, Write, to_stdout};
-use super::{open, open_or_make, remote};
+use super::super::{Find, Output, Read, UsageError, to_stdout};
+use super::{nothing_matches, open, remote};
 use crate::config::Config;
 use crate::index::FindLimits;
-use crate::receive::Sink;
 use crate::server::now;
 use graphite_render::Request;
 use graphite_render::output::{Line, csv, json as json_output};
 use graphite_render::render;
 use graphite_render::time::parse_time;
+use plumbago_model::Cancel;
 use plumbago_model::glob::Glob;
-use plumbago_model::{Batch, Cancel, Point};
 
 /// Prints the metrics and directories a glob matches; directories end in a dot.
 pub(in crate::cli) fn find(config: &Config, arguments: &Find, output: Output) -> Result<()> {
@@ -52,7 +51,8 @@ pub(in crate::cli) fn find(config: &Config, arguments: &Find, output: Output) ->
             }
         }
         Ok(())
-    })
+    })?;
+    if found.is_empty() { Err(nothing_matches(&arguments.glob)) } else { Ok(()) }
 }
 
 /// Prints the points of a target as CSV or as Graphite's JSON.
@@ -66,7 +66,8 @@ pub(in crate::cli) fn read(config: &Config, arguments: &Read, output: Output) ->
             ("format", format),
         ];
         let answer = remote::get(config, "/render", &params)?;
-        return to_stdout(|out| Ok(out.write_all(answer.as_bytes())?));
+        let is_empty = matches!(answer.trim(), "" | "[]");
+        return print_series(answer.as_bytes(), is_empty, &arguments.target);
     };
     let tz = TimeZone::get(&config.query.timezone)?;
     let now = i64::from(now());
@@ -86,23 +87,11 @@ pub(in crate::cli) fn read(config: &Config, arguments: &Read, output: Output) ->
         Output::Json => json_output::write(&mut bytes, &Line::all(&series), false),
         Output::Text => csv::write(&mut bytes, &Line::all(&series), &tz),
     }
-    to_stdout(|out| Ok(out.write_all(&bytes)?))
+    print_series(&bytes, series.is_empty(), &arguments.target)
 }
 
-/// Writes one point and makes it durable.
-pub(in crate::cli) fn write(config: &Config, arguments: &Write) -> Result<()> {
-    let name = super::canonical_name(&arguments.name, config.ingest.max_name_bytes);
-    let name = name.map_err(|e| UsageError(e.to_string()))?;
-    let point = Point { timestamp: arguments.timestamp.unwrap_or_else(now), value: arguments.value };
-    let Some(engine) = open_or_make(config)? else { return remote::send(config, &name, point) };
-    let mut batch = Batch::default();
-    batch.push(&name, point);
-    if engine.accept(&batch).is_err() || engine.telemetry.points_stored.get() == 0 {
-        anyhow::bail!(
-            "the point was refused: is {} older than the metric is kept, or the disk full?",
-            point.timestamp
-        );
-    }
-    engine.points.sync()?;
-    Ok(())
+/// A program that reads JSON gets its empty list before the command fails.
+fn print_series(bytes: &[u8], is_empty: bool, target: &str) -> Result<()> {
+    to_stdout(|out| Ok(out.write_all(bytes)?))?;
+    if is_empty { Err(nothing_matches(target)) } else { Ok(()) }
 }

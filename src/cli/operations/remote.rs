@@ -1,4 +1,4 @@
-//! Talking to the server that has the store open: plain HTTP/1.1 and carbon lines over its own ports.
+//! Talking to the server that has the store open: plain HTTP over its own port.
 
 use std::fmt::Write as _;
 use std::io::{Read, Write};
@@ -8,16 +8,27 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 
 use crate::config::Config;
-use plumbago_model::Point;
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The body of a GET that was answered with 200.
 pub(super) fn get(config: &Config, path: &str, params: &[(&str, &str)]) -> Result<String> {
-    let address = config.listen.http.context("the server has the store open, and listen.http is off")?;
     let query: Vec<String> = params.iter().map(|(key, value)| format!("{key}={}", encoded(value))).collect();
-    let mut stream = connect(address, "http")?;
-    write!(stream, "GET {path}?{} HTTP/1.0\r\nHost: {address}\r\n\r\n", query.join("&"))?;
+    ask(config, &format!("GET {path}?{}", query.join("&")), "")
+}
+
+/// The body of a POST that was answered with 200.
+pub(super) fn post(config: &Config, path: &str, body: &str) -> Result<String> {
+    ask(config, &format!("POST {path}"), body)
+}
+
+fn ask(config: &Config, request: &str, body: &str) -> Result<String> {
+    let address = config.listen.http.context(
+        "a running server has the store open, and cannot be asked because listen.http is off; stop it, or set listen.http",
+    )?;
+    let mut stream = connect(address)?;
+    let length = body.len();
+    write!(stream, "{request} HTTP/1.0\r\nHost: {address}\r\nContent-Length: {length}\r\n\r\n{body}")?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer)?;
     let (head, body) = answer.split_once("\r\n\r\n").context("the server's answer ends early")?;
@@ -28,18 +39,10 @@ pub(super) fn get(config: &Config, path: &str, params: &[(&str, &str)]) -> Resul
     Ok(body.to_owned())
 }
 
-/// Sends one point by carbon's plaintext protocol.
-pub(super) fn send(config: &Config, name: &str, point: Point) -> Result<()> {
-    let address = config.listen.carbon.context("the server has the store open, and listen.carbon is off")?;
-    let mut stream = connect(address, "carbon")?;
-    writeln!(stream, "{name} {} {}", point.value, point.timestamp)?;
-    Ok(())
-}
-
-fn connect(address: SocketAddr, key: &str) -> Result<TcpStream> {
+fn connect(address: SocketAddr) -> Result<TcpStream> {
     let stream = TcpStream::connect_timeout(&address, TIMEOUT);
     let stream = stream.with_context(|| {
-        format!("a running server has the store open, but does not answer at {address} (listen.{key}); give the same --config or --set as to `serve`")
+        format!("a running server has the store open, but does not answer at {address} (listen.http); give the same --config or --set as to `serve`")
     })?;
     stream.set_read_timeout(Some(TIMEOUT))?;
     Ok(stream)

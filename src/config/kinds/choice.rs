@@ -1,41 +1,10 @@
 //! Choices: on or off, this or that.
 
-use std::net::SocketAddr;
-
 use serde::Deserialize;
 use toml::Value;
 
 use super::super::{CassandraIndex, ConsistencyLevel};
 use super::{Kind, expected};
-
-/// `IP:port`, or off.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(try_from = "Value")]
-pub(in crate::config) struct Listener(pub(in crate::config) Option<SocketAddr>);
-
-impl TryFrom<Value> for Listener {
-    type Error = String;
-
-    fn try_from(value: Value) -> Result<Self, String> {
-        match &value {
-            Value::String(text) if matches!(text.as_str(), "" | "off") => Ok(Self(None)),
-            Value::String(text) => text.parse().map(|addr| Self(Some(addr))).map_err(|_| {
-                format!("`{text}` is not an address; write IP:port such as \"127.0.0.1:8080\", or \"off\"")
-            }),
-            other => Err(expected("an address such as \"127.0.0.1:8080\", or \"off\"", other)),
-        }
-    }
-}
-
-impl From<Listener> for Value {
-    fn from(listener: Listener) -> Value {
-        Value::String(listener.0.map_or_else(|| "off".to_owned(), |addr| addr.to_string()))
-    }
-}
-
-impl Kind for Listener {
-    const NAME: &'static str = "address or \"off\"";
-}
 
 /// Yes or no.
 #[derive(Clone, Debug, Deserialize)]
@@ -184,15 +153,6 @@ impl Kind for WriterId {
 mod tests {
     use super::super::canonical;
     use super::*;
-
-    #[test]
-    fn listeners_are_addresses_or_off() {
-        assert_eq!(canonical::<Listener>("'[::1]:80'"), "\"[::1]:80\"");
-        assert_eq!(canonical::<Listener>("''"), "\"off\"");
-        assert_eq!(canonical::<Listener>("'off'"), "\"off\"");
-        assert!(canonical::<Listener>("'localhost:80'").contains("`localhost:80` is not an address"));
-        assert!(canonical::<Listener>("8080").contains("found 8080"));
-    }
 
     #[test]
     fn choices_name_what_can_be_chosen() {

@@ -5,6 +5,7 @@
 
 mod amount;
 mod choice;
+mod listener;
 mod origins;
 mod path;
 mod secret;
@@ -15,7 +16,8 @@ use std::fmt;
 use toml::Value;
 
 pub(in crate::config) use amount::{Number, Size, Time};
-pub(in crate::config) use choice::{ConsistencyChoice, IndexChoice, Listener, StoreChoice, Switch, WriterId};
+pub(in crate::config) use choice::{ConsistencyChoice, IndexChoice, StoreChoice, Switch, WriterId};
+pub(in crate::config) use listener::Listener;
 pub(in crate::config) use origins::OriginList;
 pub(in crate::config) use path::{FilePath, MaybePath};
 pub(in crate::config) use secret::MaybeSecret;

@@ -147,6 +147,9 @@ fn values_of_flags_are_toml_or_bare_text() {
     assert_eq!(load("store.path='a b'").store.path, PathBuf::from("a b"));
     assert_eq!(load("store.path=2026").store.path, PathBuf::from("2026"));
     assert_eq!(load("listen.pickle=").listen.pickle, None);
+    assert_eq!(load("listen.http=[::1]:80").listen.http, Some("[::1]:80".parse().unwrap()));
+    assert_eq!(load("listen.http=localhost:80").listen.http, Some(([127, 0, 0, 1], 80).into()));
+    assert_eq!(load("listen.http=:80").listen.http, Some(([0, 0, 0, 0], 80).into()));
     assert_eq!(load("ingest.max_metrics=1_000").ingest.max_metrics, 1000);
     assert_eq!(load("ingest.drain_timeout=2m").ingest.drain_timeout, Duration::from_secs(120));
     assert_eq!(load("retention.default=10s:1h").retention.default_retention.to_string(), "360*10s");
@@ -233,9 +236,9 @@ fn errors_of_the_file_name_line_column_and_key() {
         ),
         ("listen = 5\n", "plumbago.toml:1:10: listen: expected a section, written [listen], found integer"),
         (
-            "[listen]\n\nhttp = 'localhost:80'\n",
-            "plumbago.toml:3:8: listen.http: `localhost:80` is not an address; \
-             write IP:port such as \"127.0.0.1:8080\", or \"off\"",
+            "[listen]\n\nhttp = 'localhost'\n",
+            "plumbago.toml:3:8: listen.http: `localhost` is not an address; write host:port such as \
+             \"127.0.0.1:8080\", \"localhost:8080\", \":8080\" or \"[::1]:8080\", or \"off\"",
         ),
         ("[ingest]\nudp = 'no'\n", "plumbago.toml:2:7: ingest.udp: expected true or false, found \"no\""),
         (

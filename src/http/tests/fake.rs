@@ -11,7 +11,9 @@ use crate::http::browser::{Branch, Browse, Health, Listing, Place, Portrait, Wan
 use crate::http::{Backend, EventLog, NameStream, Node, TaggedSeries};
 use crate::index::SharedIndex;
 use graphite_render::{FetchRequest, Fetched, Source};
-use plumbago_model::{Cancel, Cancelled, Event, EventFilter, EventId, MetricId, QueryError, TagFilter, name};
+use plumbago_model::{
+    Cancel, Cancelled, Event, EventFilter, EventId, MetricId, QueryError, Reject, TagFilter, Verdict, name,
+};
 
 /// The metrics, all with data from 1000 to 2000.
 pub(super) const LEAVES: [&str; 14] = [
@@ -148,6 +150,15 @@ impl Backend for FakeBackend {
     fn flush(&self, _settle: bool) -> Result<(), String> {
         self.flushes.fetch_add(1, Ordering::SeqCst);
         if self.broken.load(Ordering::SeqCst) { Err("no space left".to_owned()) } else { Ok(()) }
+    }
+
+    fn write(&self, lines: &[u8]) -> Result<Verdict, String> {
+        self.ready()?;
+        let mut verdict = Verdict::default();
+        for line in lines.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
+            if line == b"bad" { verdict.refuse(Reject::BadLine, 1) } else { verdict.stored += 1 }
+        }
+        Ok(verdict)
     }
 
     fn ready(&self) -> Result<(), String> {

@@ -95,3 +95,14 @@ fn version_counters_and_a_path_that_leads_nowhere() {
     let lost = server.get("/nothing");
     assert!(lost.status == 404 && lost.body.contains("/nothing") && lost.body.contains("/metrics/find"));
 }
+
+#[test]
+fn a_write_says_what_became_of_its_lines() {
+    let server = Server::start();
+    assert_eq!(server.get("/internal/write").status, 405);
+    let reply = server.post("/internal/write", "a 1 1\nbad\nb 1 1\nbad\n");
+    assert_eq!((reply.status, reply.body.as_str()), (200, "{\"stored\":2,\"refused\":{\"bad_line\":2}}\n"));
+    server.backend.broken.store(true, Ordering::SeqCst);
+    let reply = server.post("/internal/write", "a 1 1\n");
+    assert_eq!((reply.status, reply.body.as_str()), (503, "the log cannot be written\n"));
+}

@@ -44,9 +44,12 @@ pub(super) fn failed(error: impl Into<redb::Error>) -> StoreError {
 
 impl Catalogue {
     pub(super) fn open(path: &Path) -> Result<Self, StoreError> {
-        let db = Database::create(path).map_err(|e| {
-            let redb::DatabaseError::Storage(redb::StorageError::Io(source)) = e else { return failed(e) };
-            StoreError::Io { action: "open", path: path.to_owned(), source }
+        let db = Database::create(path).map_err(|e| match e {
+            redb::DatabaseError::DatabaseAlreadyOpen => StoreError::InUse { path: path.to_owned() },
+            redb::DatabaseError::Storage(redb::StorageError::Io(source)) => {
+                StoreError::Io { action: "open", path: path.to_owned(), source }
+            }
+            other => failed(other),
         })?;
         let catalogue = Self { db };
         catalogue.prepare()?;

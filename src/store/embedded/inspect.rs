@@ -83,6 +83,16 @@ pub enum DumpError {
         /// Which file.
         path: PathBuf,
     },
+    /// A server has the catalogue open.
+    #[error(
+        "a running server is using {path}; stop it first, or ask it instead: `plumbago find '**'` lists its metrics, \
+         `plumbago cardinality` counts them",
+        path = path.display()
+    )]
+    InUse {
+        /// Which file.
+        path: PathBuf,
+    },
     /// The file cannot be read.
     #[error("{0}")]
     Unreadable(String),
@@ -140,7 +150,10 @@ fn dump_catalogue(path: &Path, out: &mut dyn Write) -> Result<(), DumpError> {
     if !path.is_file() {
         return Err(unreadable(format!("{} does not exist", path.display())));
     }
-    let catalogue = Catalogue::open(path).map_err(unreadable)?;
+    let catalogue = Catalogue::open(path).map_err(|error| match error {
+        StoreError::InUse { path } => DumpError::InUse { path },
+        other => unreadable(other),
+    })?;
     let (blocks, position) = catalogue.blocks().map_err(unreadable)?;
     writeln!(out, "cut {} log_floor {}", position.cut, position.log_floor)?;
     for mark in &position.marks {

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use anyhow::Result;
 
-use super::super::{meter, print_deleted};
-use super::{Stages, UNLIMITED, default_policy, glob, leaves, names};
+use super::super::{meter, only_directories, print_deleted};
+use super::{Stages, UNLIMITED, default_policy, glob, has_directories, leaves, names};
 use crate::cli::{Delete, Output};
 use crate::config::Config;
 use crate::server::now;
@@ -37,7 +37,11 @@ pub(in crate::cli::operations) fn delete(config: &Config, arguments: &Delete, ou
         meter::clear();
         sweep(&names, &arguments.glob)?;
     }
-    print_deleted(&found, arguments.dry_run, output)
+    print_deleted(&found, arguments.dry_run, output)?;
+    if found.is_empty() && has_directories(&names, &arguments.glob)? {
+        return Err(only_directories(&arguments.glob));
+    }
+    Ok(())
 }
 
 /// Removes empty directories that a run which was interrupted may have left: those that match, and those above.

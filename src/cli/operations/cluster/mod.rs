@@ -40,6 +40,12 @@ fn glob(text: &str) -> Result<Glob> {
     Ok(Glob::parse(text).map_err(|error| UsageError(error.to_string()))?)
 }
 
+/// Is there a directory that matches?
+fn has_directories(names: &Names, text: &str) -> Result<bool> {
+    let hits = names.find(&glob(text)?, UNLIMITED, &Cancel::never())?;
+    Ok(hits.iter().any(|hit| hit.directory))
+}
+
 fn leaves(names: &Names, text: &str) -> Result<Vec<String>> {
     Ok(names.find_leaves(&glob(text)?, UNLIMITED, &Cancel::never())?)
 }

@@ -1,17 +1,19 @@
 //! `du`, `stats` and `info` on a cluster.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
 
-use super::super::{canonical_name, meter, open, print_fields};
+use super::super::selection::Selection;
+use super::super::{canonical_name, meter, nothing_matches, open, print_fields};
 use super::{Stages, default_policy, leaves, names};
-use crate::cli::{Info, Output, Usage, UsageError, to_stdout, words};
+use crate::cli::{Info, Output, Usage, UsageError, table, to_stdout, words};
 use crate::config::Config;
 use crate::server::now;
-use crate::store::cassandra::names::identity;
+use crate::store::cassandra::names::{Names, identity};
 use crate::store::cassandra::{Held, TableSize, held, sizes, writers};
+use plumbago_model::glob::Glob;
 use plumbago_model::{Stage, StageKind};
 
 /// Metrics counted in one go.
@@ -23,8 +25,9 @@ const AGGREGATED_ROW_BYTES: u64 = 32;
 
 /// Counts the rows of all metrics that match.
 pub(in crate::cli::operations) fn du(config: &Config, arguments: &Usage, output: Output) -> Result<()> {
+    let selection = Selection::parse(&arguments.glob)?;
     let names = names(config)?;
-    let found = leaves(&names, &arguments.glob)?;
+    let found = selected(&names, &selection)?;
     let (stages, default) = (Stages::new(names.cluster())?, default_policy(config));
     let mut by_stage: BTreeMap<Stage, u64> = BTreeMap::new();
     for (done, batch) in found.chunks(BATCH).enumerate() {
@@ -54,12 +57,27 @@ pub(in crate::cli::operations) fn du(config: &Config, arguments: &Usage, output:
             });
             return Ok(writeln!(out, "{fields}")?);
         }
-        writeln!(out, "{points} points and {aggregates} aggregates in {} metrics", found.len())?;
-        for (stage, rows) in &by_stage {
-            writeln!(out, "  {rows} rows in {stage}")?;
+        let metrics = words::count(found.len() as u64, "metric");
+        writeln!(out, "{points} points and {aggregates} aggregates in {metrics}")?;
+        let rows: Vec<_> =
+            by_stage.iter().map(|(stage, rows)| [rows.to_string(), stage.to_string()]).collect();
+        table::print(out, ["rows", "stage"], &rows)?;
+        let size = words::size(bytes);
+        Ok(writeln!(out, "about {size} on each replica before compression (an estimate by rows)")?)
+    })?;
+    if found.is_empty() { Err(nothing_matches(&arguments.glob)) } else { Ok(()) }
+}
+
+/// The names of all that is to be counted, in order.
+fn selected(names: &Names, selection: &Selection) -> Result<Vec<String>> {
+    let mut found = BTreeSet::new();
+    for pattern in selection.patterns() {
+        // A pattern can be too deep for any name to match only because of what was put behind it.
+        if Glob::parse(&pattern).is_ok() {
+            found.extend(leaves(names, &pattern)?.into_iter().filter(|name| selection.takes(name)));
         }
-        Ok(writeln!(out, "about {bytes} bytes on each replica before compression (an estimate by rows)")?)
-    })
+    }
+    Ok(found.into_iter().collect())
 }
 
 /// Prints all that the cluster knows about one metric.
@@ -148,11 +166,15 @@ pub(in crate::cli::operations) fn stats(config: &Config, output: Output) -> Resu
                     text("seen")
                 )?;
             }
-            for (table, size) in &tables {
-                let (bytes, partitions) = (&size["estimated_bytes"], &size["estimated_partitions"]);
-                writeln!(out, "{table}: about {bytes} bytes in {partitions} partitions")?;
-            }
-            Ok(())
+            writeln!(out, "\nSizes of tables, by the nodes' own estimates:")?;
+            let rows: Vec<_> = tables
+                .iter()
+                .map(|(table, size)| {
+                    let bytes = size["estimated_bytes"].as_u64().unwrap_or_default();
+                    [words::size(bytes), size["estimated_partitions"].to_string(), table.clone()]
+                })
+                .collect();
+            Ok(table::print(out, ["size", "partitions", "table"], &rows)?)
         }),
     }
 }
