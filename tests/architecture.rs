@@ -50,7 +50,18 @@ const LIBRARIES: &[(&str, &[&str])] = &[
     ("rustls", &["src/pem.rs", "src/receive", "src/store/cassandra"]),
     ("anyhow", &["src/main.rs", "src/cli", "src/server"]),
     ("clap", &["src/main.rs", "src/cli"]),
-    ("tokio", &["src/main.rs", "src/cli", "src/server", "src/receive", "src/http", "src/store/cassandra"]),
+    (
+        "tokio",
+        &[
+            "src/main.rs",
+            "src/cli",
+            "src/server",
+            "src/receive",
+            "src/http",
+            "src/store/cassandra",
+            "src/store/clustered",
+        ],
+    ),
     ("tiny_skia", &["crates/graphite-render/src/picture"]),
 ];
 

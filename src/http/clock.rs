@@ -51,7 +51,12 @@ impl Clock {
             (None, None) => None,
             (from, until) => {
                 let (from, until) = (from.unwrap_or(0), until.unwrap_or(i64::from(u32::MAX)));
-                Some((from.min(until), from.max(until)))
+                if until < from {
+                    return Err(Failure::Refused(format!(
+                        "Invalid interval: from ({from}) is after until ({until})"
+                    )));
+                }
+                Some((from, until))
             }
         })
     }
@@ -102,6 +107,8 @@ mod tests {
         assert_eq!(window("from=-1&until=-1"), None);
         assert_eq!(window("from=-60s"), Some((940, i64::from(u32::MAX))));
         assert_eq!(window("until=500&from=-1"), Some((0, 500)));
+        let error = clock("now=1000").window(&params("from=900&until=800")).unwrap_err().to_string();
+        assert!(error.starts_with("Invalid interval"), "{error}");
         assert!(clock("").window(&params("from=junk")).unwrap_err().to_string().contains("`junk`"));
     }
 }

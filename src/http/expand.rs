@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::call::Call;
 use super::error::Failure;
-use super::find::{listed, to_json};
+use super::find::{listed, names_nothing, to_json};
 use super::{Api, Backend};
 use plumbago_model::Cancel;
 
@@ -43,6 +43,16 @@ fn expand(
     let mut found = BTreeMap::new();
     for query in queries {
         let mut paths = BTreeSet::new();
+        // graphite-web finds the root, which has no name.
+        if query.is_empty() {
+            paths.extend((!leaves_only).then(String::new));
+            found.insert(query, paths);
+            continue;
+        }
+        if names_nothing(&query) {
+            found.insert(query, paths);
+            continue;
+        }
         backend.find(&query, None, cancel, &mut |node| {
             if node.leaf || !leaves_only {
                 paths.insert(node.path.to_owned());

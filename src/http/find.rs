@@ -129,6 +129,9 @@ impl Ask {
             Format::NodeList => Box::new(NodeList::new(self.position)),
             Format::Binary(binary) => Box::new(BinaryRecords::new(binary, self.now)),
         };
+        if names_nothing(&self.query) {
+            return Ok(nodes.document());
+        }
         backend.find(&self.query, self.window, cancel, &mut |node| {
             // One that is a directory and a leaf comes twice.
             if node.directory && !self.leaves_only {
@@ -173,6 +176,11 @@ fn completed(query: &str, variants: bool) -> String {
         if part.contains(',') && !part.contains('{') { format!("{{{part}}}") } else { part.to_owned() }
     };
     query.split('.').map(braced).collect::<Vec<_>>().join(".")
+}
+
+/// A pattern that ends in a dot asks for an entry without a name, and there is none.
+pub(super) fn names_nothing(query: &str) -> bool {
+    query.ends_with('.')
 }
 
 /// All of the query up to its last dot, wildcards included: ids begin with it.

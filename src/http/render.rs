@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::Response;
+use jiff::Timestamp;
 
 use super::call::Call;
 use super::clock::Clock;
@@ -23,6 +24,9 @@ const BROKEN_TARGET: HeaderName = HeaderName::from_static("x-plumbago-broken-tar
 const MAX_BROKEN_NAMED: usize = 8;
 /// Characters of a target in such a line.
 const MAX_TARGET_SHOWN: usize = 200;
+
+/// graphite-web's default.
+const DEFAULT_CACHE_SECS: i64 = 60;
 
 /// The formats a render can answer in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +59,8 @@ pub(super) async fn handle(State(api): State<Arc<Api>>, call: Call) -> Result<Re
         return carbonapi::render(&api, message).await;
     }
     let ask = Ask::read(&call.params, &api)?;
+    let cache_secs = cache_secs(&call.params)?;
+    tracing::debug!(targets = ?shortened(&ask.targets.join(" ")), "render");
     let content_type = ask.content_type();
     let backend = Arc::clone(&api.backend);
     let work = move |cancel: &Cancel| ask.answer(backend.source(), cancel);
@@ -62,7 +68,16 @@ pub(super) async fn handle(State(api): State<Arc<Api>>, call: Call) -> Result<Re
     let answer = answer.inspect_err(|failure| failure.count_limit(&api.telemetry.render_limited))?;
     let mut response = reply::body(StatusCode::OK, content_type, answer.body);
     name_broken(&answer.broken, &mut response);
+    reply::cached_for(cache_secs, Timestamp::now(), &mut response);
     Ok(response)
+}
+
+/// For how long an answer may be kept: a minute, unless the client says otherwise.
+fn cache_secs(params: &Params) -> Result<u32, Failure> {
+    if params.get("noCache").is_some() {
+        return Ok(0);
+    }
+    Ok(u32::try_from(params.int("cacheTimeout", DEFAULT_CACHE_SECS)?.max(0)).unwrap_or(u32::MAX))
 }
 
 /// A body, and the targets that are not in it.

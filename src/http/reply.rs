@@ -3,6 +3,8 @@
 use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
+use jiff::fmt::rfc2822;
+use jiff::{SignedDuration, Timestamp};
 
 use super::call::Call;
 use super::error::Failure;
@@ -26,6 +28,22 @@ pub(super) fn never_cached(response: &mut Response) {
     let headers = response.headers_mut();
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     headers.insert(header::PRAGMA, HeaderValue::from_static("no-cache"));
+}
+
+/// Tells caches how long an answer is good for, as graphite-web does. Zero keeps them out.
+pub(super) fn cached_for(seconds: u32, now: Timestamp, response: &mut Response) {
+    let control = match seconds {
+        0 => HeaderValue::from_static("max-age=0, no-cache, no-store, must-revalidate, private"),
+        _ => HeaderValue::try_from(format!("max-age={seconds}"))
+            .unwrap_or(HeaderValue::from_static("no-cache")),
+    };
+    let headers = response.headers_mut();
+    headers.insert(header::CACHE_CONTROL, control);
+    let expires = now + SignedDuration::from_secs(i64::from(seconds));
+    let date = rfc2822::DateTimePrinter::new().timestamp_to_rfc9110_string(&expires).ok();
+    if let Some(date) = date.and_then(|date| HeaderValue::try_from(date).ok()) {
+        headers.insert(header::EXPIRES, date);
+    }
 }
 
 /// How a JSON document is to be written. Read before the work begins, so that a bad callback costs nothing, and applied by

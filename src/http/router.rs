@@ -33,10 +33,11 @@ pub(super) fn router(api: Arc<Api>, config: &config::Http) -> Router {
     let routes = both(routes, "/events", get(events::list).post(events::add).fallback(events::other_method));
     let routes = both(routes, "/events/get_data", either(events::list).fallback(events::other_method));
     let routes = both(routes, "/events/{id}", get(events::one).fallback(events::other_method));
-    let routes = both(routes, "/functions", either(functions::all));
-    let routes = both(routes, "/functions/{name}", either(functions::one));
+    let routes = both(routes, "/functions", get(functions::all));
+    let routes = both(routes, "/functions/{name}", get(functions::one));
     let routes = tag_routes(routes);
     let routes = both(routes, "/version", get(info::version));
+    let routes = both(routes, "/health", get(info::ready));
     let routes = both(routes, "/health/live", get(info::live));
     let routes = both(routes, "/health/ready", get(info::ready));
     let routes = both(routes, "/internal/metrics", get(info::prometheus));

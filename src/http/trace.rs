@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderValue};
+use axum::http::{HeaderMap, HeaderValue, header};
 use axum::middleware::Next;
 use axum::response::Response;
 use tracing::Instrument;
@@ -34,7 +34,10 @@ pub(super) async fn record(State(api): State<Arc<Api>>, request: Request, next: 
         }
         let micros = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
         tracing::debug!(status = status.as_u16(), micros, "request answered");
-        response.headers_mut().insert("x-request-id", HeaderValue::from(id));
+        let headers = response.headers_mut();
+        headers.insert("x-request-id", HeaderValue::from(id));
+        // Errors repeat what was asked: no browser may take that for a page.
+        headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         response
     };
     answer.instrument(span).await

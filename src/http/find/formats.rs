@@ -143,7 +143,7 @@ impl Nodes for Records {
             return;
         }
         self.out.extend_from_slice(br#","is_leaf":true,"intervals":["#);
-        if let Some((start, end)) = node.span {
+        if let Some((start, end)) = node.span.map(interval) {
             let mut digits = itoa::Buffer::new();
             self.out.extend_from_slice(br#"{"start":"#);
             self.out.extend_from_slice(digits.format(start).as_bytes());
@@ -253,9 +253,13 @@ impl BinaryRecords {
     /// graphite-web chooses among the servers that have a name by how much of the time each covers, and passes over those
     /// that cover none of it. So no interval is empty, and where it is not known when there is data, it may be any time.
     fn interval(&self, span: Option<(u32, u32)>) -> (u32, u32) {
-        let (first, last) = span.unwrap_or((0, self.now));
-        (first, last.max(first.saturating_add(1)))
+        interval(span.unwrap_or((0, self.now)))
     }
+}
+
+/// From the first point to the last, the same in every format, and never empty.
+fn interval((first, last): (u32, u32)) -> (u32, u32) {
+    (first, last.max(first.saturating_add(1)))
 }
 
 impl Nodes for BinaryRecords {

@@ -209,3 +209,17 @@ fn expand_gives_paths() {
     }
     assert_eq!(server.get("/metrics/expand?query=limit").status, 422);
 }
+
+#[test]
+fn odd_questions_are_answered_as_graphite_web_does() {
+    let server = Server::start();
+    assert_eq!(server.get("/metrics/expand?query=").body, r#"{"results":[""]}"#);
+    assert_eq!(server.get("/metrics/expand?query=d.").body, r#"{"results":[]}"#);
+    assert_eq!(server.get("/metrics/find?query=d.").body, "[]");
+    let reply = server.get("/metrics/find?query=*&from=2000&until=1000");
+    assert_eq!((reply.status, reply.body.starts_with("Invalid interval")), (400, true), "{}", reply.body);
+    for path in ["/functions", "/functions/scale"] {
+        assert_eq!(server.post(path, "").status, 405, "{path}");
+    }
+    assert_eq!(server.get("/health").status, server.get("/health/ready").status);
+}

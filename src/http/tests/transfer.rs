@@ -97,3 +97,29 @@ fn no_page_may_read_unless_asked_for() {
     assert_eq!(allowed(&server, "OPTIONS", "https://a.example"), (204, None, None));
     assert_eq!(allowed(&server, "GET", "https://a.example"), (200, None, None));
 }
+
+#[test]
+fn no_browser_guesses_what_an_answer_is() {
+    let server = Server::start();
+    for path in
+        ["/", "/render?target=d.step10&format=json", "/render?target=alias(<b>", "/nowhere", "/version"]
+    {
+        let reply = server.get(path);
+        assert_eq!(reply.header("x-content-type-options"), Some("nosniff"), "{path}: {}", reply.status);
+    }
+}
+
+#[test]
+fn a_render_may_be_kept_as_long_as_graphite_says() {
+    let server = Server::start();
+    let control = |more: &str| {
+        let reply = server.get(&format!("/render?target=d.step10&format=json{more}"));
+        assert!(reply.header("expires").is_some_and(|date| date.ends_with(" GMT")), "{more}");
+        reply.header("cache-control").map(str::to_owned)
+    };
+    let never = Some("max-age=0, no-cache, no-store, must-revalidate, private".to_owned());
+    assert_eq!(control(""), Some("max-age=60".to_owned()));
+    assert_eq!(control("&cacheTimeout=7"), Some("max-age=7".to_owned()));
+    assert_eq!(control("&noCache=1"), never);
+    assert_eq!(control("&cacheTimeout=0"), never);
+}
