@@ -16,7 +16,7 @@ const GRAPHITE_VERSION: &str = "1.1.10";
 
 const ENDPOINTS: &str = "\
 /                      the metric browser
-/render                target, from, until, format=json|csv|raw, maxDataPoints
+/render                target, from, until, format=json|csv|raw|dygraph|rickshaw|pickle|msgpack|png|svg, maxDataPoints
 /metrics/find          query, from, until, format=treejson|completer|json|nodelist|pickle|msgpack
 /metrics/expand        query
 /metrics/index.json    all metric names
@@ -28,7 +28,7 @@ const ENDPOINTS: &str = "\
 /events/get_data       from, until, tags, set=union|intersection
 /version               the Graphite version whose API this is
 /health/live           200 while the process runs
-/health/ready          200 when queries and writes work
+/health/ready          200 when queries and writes work; /health is the same
 /internal/metrics      counters for Prometheus
 /internal/cardinality  how many metrics by tag and by prefix: below, depth, limit
 /internal/write        POST: carbon lines; answers how many were stored, and refused for which reason

@@ -221,5 +221,8 @@ fn odd_questions_are_answered_as_graphite_web_does() {
     for path in ["/functions", "/functions/scale"] {
         assert_eq!(server.post(path, "").status, 405, "{path}");
     }
+    let formats = "json|csv|raw|dygraph|rickshaw|pickle|msgpack|png|svg";
+    assert!(server.get("/nowhere").body.contains(formats));
+    assert!(server.get("/render?target=a&from=banana").body.contains("`-3h`"));
     assert_eq!(server.get("/health").status, server.get("/health/ready").status);
 }

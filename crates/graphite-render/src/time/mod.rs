@@ -30,7 +30,7 @@ pub enum TimeError {
     },
     /// The day is not one of the known forms, or no such day exists.
     #[error(
-        "`{text}` is not a time: `{part}` is no day; use epoch seconds, `now`, `today`, `yesterday`, `tomorrow`, `YYYYMMDD`, \
+        "`{text}` is not a time: `{part}` is no day; use epoch seconds, a time ago such as `-3h`, `now`, `today`, `yesterday`, `tomorrow`, `YYYYMMDD`, \
          `MM/DD/YY`, a month with its day (`jan5`) or a weekday, each with an offset if wanted (`monday-3h`)"
     )]
     Day {
