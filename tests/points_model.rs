@@ -144,9 +144,9 @@ impl Written {
     /// What a slot of a stage should read as.
     fn expected(&self, policy: &Policy, level: usize, slot: u32) -> Option<f64> {
         let step = policy.retention.stages()[level].step_secs;
-        let raw = self.raw.range(slot..slot + step).map(|(_, &v)| v);
+        let mut raw = self.raw.range(slot..slot + step).map(|(_, &v)| v);
         if level == 0 {
-            return raw.last();
+            return raw.next_back();
         }
         let inside = |t: u32| (slot..slot + step).contains(&t);
         let direct = self.direct.iter().filter(|(entered, t, _)| *entered <= level && inside(*t));
