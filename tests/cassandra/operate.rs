@@ -188,7 +188,7 @@ fn a_cluster_tells_of_itself_while_a_server_runs() {
     assert_eq!(du["rows_by_stage"], serde_json::json!({ STAGES[0]: 150, STAGES[1]: 15, STAGES[2]: 3 }));
     assert!(du["estimated_bytes"].as_u64().unwrap() > 168 * 16, "{du}");
     assert!(
-        run(&here, &["du", &format!("{top}.a.y")]).starts_with("30 points and 4 aggregates in 1 metrics\n")
+        run(&here, &["du", &format!("{top}.a.y")]).starts_with("30 points and 4 aggregates in 1 metric\n")
     );
 
     let stats = json(&here, &["stats"]);

@@ -1,6 +1,6 @@
 //! Targets become series: read all, plan all, fetch once, evaluate.
 //!
-//! [`Plan`](plan::Plan) collects what the expressions will fetch, a [`Session`](session::Session) fetches it in one batch,
+//! [`Plan`] collects what the expressions will fetch, a [`Session`] fetches it in one batch,
 //! and [`evaluate`](evaluate::evaluate) works the expressions out in a [`Context`], which is what functions see.
 
 mod context;
