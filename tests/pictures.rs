@@ -1,6 +1,6 @@
 //! Typical graphs look as they looked when a person last looked at them.
 //!
-//! The reference pictures are in tests/pictures. `UPDATE_PICTURES=1 cargo test --test library pictures` draws them anew; look at
+//! The reference pictures are in tests/pictures. `UPDATE_PICTURES=1 cargo test --test library pictures` draws them again; look at
 //! them before they are committed. Pictures are compared as an eye does from a distance: by the mean colours of small
 //! squares, so that a font rasterised a little otherwise is no difference and a line that is gone is one.
 

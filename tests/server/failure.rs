@@ -20,7 +20,7 @@ fn start(fault: &str, grace: &str) -> Server {
     Setup::new().set("server.failure_grace", grace).environment(FAULT, fault).start()
 }
 
-/// What everybody is told of a thread that has failed, until somebody stops the server.
+/// What `/health/ready` and the counters say about a failed thread, until the server stops.
 fn failed(fault: &str, thread: &str, message: &str) -> ExitStatus {
     let server = start(fault, "1h");
     wait_until("the failure", || server.get("/health/ready").status == 503);

@@ -224,7 +224,7 @@ impl MetricStore for Catalogue {
             names::decode(first.value(), page.value(), |id, _, _| bound = id + 1)
                 .map_err(StoreError::Catalogue)?;
         }
-        // A metric that was deleted before it was ever recorded has no name here. Whoever got its id would be taken for deleted.
+        // A metric that was deleted before it was ever recorded has no name here. A new metric with its id would look deleted.
         let deleted = txn.open_table(DELETED).map_err(failed)?;
         if let Some((last, _)) = deleted.last().map_err(failed)? {
             bound = bound.max(last.value() + 1);
