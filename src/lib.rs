@@ -18,7 +18,7 @@
 //! | 8    | [`graphite_render`] | targets become series: grammar, functions, output formats, in a crate of its own |
 //! | 9    | [`http`]    | the Graphite HTTP API                                               |
 //!
-//! [`plumbago_model`] has the nouns all of them speak in. [`server`] wires all of it; [`cli`] is the command line. `tests/architecture.rs` checks who may use whom.
+//! [`bundle`] is everything kept of one metric, on its way between stores, servers and files. [`plumbago_model`] has the nouns all of them speak in. [`server`] wires all of it; [`cli`] is the command line. `tests/architecture.rs` checks who may use whom.
 
 pub mod config;
 
@@ -37,6 +37,8 @@ pub mod log;
 pub mod store;
 
 pub mod index;
+
+pub mod bundle;
 
 pub mod http;
 

@@ -54,6 +54,7 @@ macro_rules! telemetry {
 telemetry! {
     points_received: "counter" "plumbago_points_received_total" "Points read from sockets, good or bad.",
     points_stored: "counter" "plumbago_points_stored_total" "Points written to the log and readable.",
+    points_imported: "counter" "plumbago_points_imported_total" "Slots written by imports, over all stages.",
     metrics_created: "counter" "plumbago_metrics_created_total" "Metrics seen for the first time.",
     metrics: "gauge" "plumbago_metrics" "Metrics in the index.",
     spool_points: "gauge" "plumbago_spool_points" "Points in the log that are not in the store yet.",

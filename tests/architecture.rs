@@ -33,7 +33,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("rollup", &["log", "store"]),
     ("store", &["pem", "telemetry"]),
     ("index", &[]),
-    ("http", &["config", "graphite_render", "index", "telemetry"]),
+    ("bundle", &["store"]),
+    ("http", &["bundle", "config", "graphite_render", "index", "telemetry"]),
 ];
 
 /// Modules that may use every other.

@@ -144,7 +144,7 @@ fn resolve(raw: Raw, retention: RetentionRules, settings: &Settings) -> Result<C
         store: resolve_store(raw.store),
         cassandra: resolve_cassandra(raw.cassandra, raw.tls),
         ingest: resolve_ingest(raw.ingest),
-        http: Http { compress: raw.http.compress.0, allow_origins: raw.http.allow_origins.0 },
+        http: resolve_http(raw.http),
         query: resolve_query(raw.query),
         retention,
         rules: resolve_name_rules(raw.rules),
@@ -167,6 +167,14 @@ fn resolve_store(raw: raw::Store) -> Store {
         cut_interval: raw.cut_interval.0,
         head_points: to_usize(raw.head_points.0),
         reserve_bytes: raw.reserve_bytes.0,
+    }
+}
+
+fn resolve_http(raw: raw::Http) -> Http {
+    Http {
+        compress: raw.compress.0,
+        max_import_bytes: to_usize(raw.max_import_bytes.0),
+        allow_origins: raw.allow_origins.0,
     }
 }
 

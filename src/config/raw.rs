@@ -132,6 +132,7 @@ sections! {
 
     http: Http "http" "HTTP options." {
         compress: Switch = "true", "Compress answers with gzip for clients that accept it.";
+        max_import_bytes: Size<1024> = r#""64MiB""#, "Most bytes that one call of `/internal/import` may bring, or one of `/internal/export` may answer.";
         allow_origins: OriginList = "[]", "Pages of these origins, such as `\"https://grafana.example\"`, may read answers in the browser (CORS); `\"*\"` allows all.";
     }
 

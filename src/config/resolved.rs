@@ -158,11 +158,13 @@ pub struct Http {
     pub compress: bool,
     /// Pages of these origins may read answers.
     pub allow_origins: PageOrigins,
+    /// Most bytes of bundles in one call.
+    pub max_import_bytes: usize,
 }
 
 impl Default for Http {
     fn default() -> Self {
-        Self { compress: true, allow_origins: PageOrigins::default() }
+        Self { compress: true, allow_origins: PageOrigins::default(), max_import_bytes: 64 << 20 }
     }
 }
 

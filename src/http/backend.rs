@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use super::Moving;
 use super::browser::Browse;
 use crate::index::SharedIndex;
 use graphite_render::Source;
 use plumbago_model::{Cancel, Event, EventFilter, EventId, Policy, QueryError, Verdict};
 
 /// The server: names, series, and how it is.
-pub trait Backend: TaggedSeries + EventLog + Send + Sync + 'static {
+pub trait Backend: TaggedSeries + EventLog + Moving + Send + Sync + 'static {
     /// Where renders get their series.
     fn source(&self) -> &dyn Source;
 

@@ -64,24 +64,34 @@ impl<S: Sync> FromRequest<S> for Posted {
     }
 }
 
+/// The body of a request as it came, up to a limit of its endpoint's own.
+pub(super) async fn posted(request: Request, limit: usize) -> Result<Vec<u8>, Failure> {
+    let (head, body) = request.into_parts();
+    read_up_to(limit, &head.headers, body).await
+}
+
 async fn read_body(headers: &HeaderMap, body: Body) -> Result<Vec<u8>, Failure> {
+    read_up_to(MAX_BODY_BYTES, headers, body).await
+}
+
+async fn read_up_to(limit: usize, headers: &HeaderMap, body: Body) -> Result<Vec<u8>, Failure> {
     if body.is_end_stream() {
         return Ok(Vec::new());
     }
-    timeout(BODY_TIMEOUT, collect(headers, body)).await.map_err(|_| Failure::SlowBody)?
+    timeout(BODY_TIMEOUT, collect(limit, headers, body)).await.map_err(|_| Failure::SlowBody)?
 }
 
-async fn collect(headers: &HeaderMap, mut body: Body) -> Result<Vec<u8>, Failure> {
+async fn collect(limit: usize, headers: &HeaderMap, mut body: Body) -> Result<Vec<u8>, Failure> {
     let length = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
-    if length.is_some_and(|length: u64| length > MAX_BODY_BYTES as u64) {
-        return Err(Failure::TooLarge(MAX_BODY_BYTES));
+    if length.is_some_and(|length: u64| length > limit as u64) {
+        return Err(Failure::TooLarge(limit));
     }
     let mut bytes = Vec::new();
     while let Some(frame) = std::future::poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await {
         let frame = frame.map_err(|error| Failure::BrokenBody(error.to_string()))?;
         if let Some(data) = frame.data_ref() {
-            if bytes.len() + data.len() > MAX_BODY_BYTES {
-                return Err(Failure::TooLarge(MAX_BODY_BYTES));
+            if bytes.len() + data.len() > limit {
+                return Err(Failure::TooLarge(limit));
             }
             bytes.extend_from_slice(data);
         }

@@ -21,6 +21,9 @@ pub(super) enum Failure {
     /// There is no such thing.
     #[error("{0}")]
     NotFound(String),
+    /// Not by this caller.
+    #[error("this call is for programs on the same machine only, and was refused because {0}")]
+    Forbidden(&'static str),
     /// Not by this method.
     #[error("{0} is not possible here")]
     Method(Method),
@@ -92,6 +95,7 @@ impl Failure {
     fn status(&self) -> StatusCode {
         match self {
             Failure::Invalid(_) | Failure::Refused(_) | Failure::BrokenBody(_) => StatusCode::BAD_REQUEST,
+            Failure::Forbidden(_) => StatusCode::FORBIDDEN,
             Failure::NotFound(_) => StatusCode::NOT_FOUND,
             Failure::Method(_) => StatusCode::METHOD_NOT_ALLOWED,
             Failure::MediaType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,

@@ -32,6 +32,8 @@ const ENDPOINTS: &str = "\
 /internal/metrics      counters for Prometheus
 /internal/cardinality  how many metrics by tag and by prefix: below, depth, limit
 /internal/write        POST: carbon lines; answers how many were stored, and refused for which reason
+/internal/import       POST, from this machine: bundles of metrics; keep_policy, from, until
+/internal/export       POST, from this machine: names, one a line; answers bundles
 /internal/flush        POST: returns when all points received are durable and readable
 ";
 

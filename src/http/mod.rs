@@ -4,8 +4,10 @@
 //! [`workers::Workers`] with a deadline, and [`error::Failure`] alone knows the status codes. One file per endpoint. What
 //! lies below is reached through [`Backend`] only, so the API can be tested over real sockets with a made-up one.
 
+mod admin;
 mod backend;
 pub mod browser;
+mod bundles;
 mod call;
 mod carbonapi;
 mod cardinality;
@@ -33,6 +35,7 @@ mod write;
 mod tests;
 
 pub use backend::{Backend, EventLog, NameStream, Node, TaggedSeries};
+pub use bundles::{ImportOptions, Imported, Moving};
 pub use serve::serve;
 
 use std::sync::Arc;

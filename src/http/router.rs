@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::handler::Handler;
-use axum::middleware::from_fn_with_state;
+use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{MethodRouter, get, post};
 
 use super::{
-    Api, browser, carbonapi, cardinality, events, expand, find, functions, index, info, render, tags, trace,
-    transfer, write,
+    Api, admin, browser, bundles, carbonapi, cardinality, events, expand, find, functions, index, info,
+    render, tags, trace, transfer, write,
 };
 use crate::config;
 
@@ -44,8 +44,16 @@ pub(super) fn router(api: Arc<Api>, config: &config::Http) -> Router {
     let routes = both(routes, "/internal/cardinality", get(cardinality::handle));
     let routes = both(routes, "/internal/flush", post(info::flush));
     let routes = both(routes, "/internal/write", post(write::handle));
+    let routes = routes.merge(admin_routes());
     let routes = transfer::layers(routes.fallback(info::unknown), config);
     routes.layer(from_fn_with_state(Arc::clone(&api), trace::record)).with_state(api)
+}
+
+/// What changes or copies everything. See `admin.rs` for who may call it.
+fn admin_routes() -> Routes {
+    let routes = both(Routes::new(), "/internal/import", post(bundles::import));
+    let routes = both(routes, "/internal/export", post(bundles::export));
+    routes.route_layer(from_fn(admin::local_only))
 }
 
 fn tag_routes(routes: Routes) -> Routes {

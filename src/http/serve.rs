@@ -8,6 +8,7 @@ use jiff::tz::TimeZone;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
+use super::admin::Peer;
 use super::request_line::Forgiving;
 use super::workers::Workers;
 use super::{Api, Backend, router};
@@ -33,8 +34,8 @@ pub async fn serve(
     })?;
     let workers = Workers::new(config.max_concurrent);
     let api = Arc::new(Api { backend, config, telemetry, workers, timezone });
-    let serving = axum::serve(Forgiving(listener), router::router(api, &http))
-        .with_graceful_shutdown(told_to(stop.clone()));
+    let service = router::router(api, &http).into_make_service_with_connect_info::<Peer>();
+    let serving = axum::serve(Forgiving(listener), service).with_graceful_shutdown(told_to(stop.clone()));
     tokio::select! {
         result = serving => result,
         () = async { told_to(stop).await; tokio::time::sleep(DRAIN_LIMIT).await } => Ok(()),

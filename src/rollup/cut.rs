@@ -102,7 +102,7 @@ impl Points {
         Ok(())
     }
 
-    fn record_names(&self) -> Result<(), PointsError> {
+    pub(super) fn record_names(&self) -> Result<(), PointsError> {
         let policies = self.new_policies.lock().clone();
         self.catalogue().add_policies(&policies)?;
         self.new_policies.lock().drain(..policies.len());

@@ -20,14 +20,17 @@ mod cut;
 mod fetch;
 mod fill;
 mod head;
+mod load;
 mod points;
 mod policies;
 mod recent;
 mod recovery;
+mod unload;
 mod view;
 
 pub use copy::Copied;
 pub use fetch::Series;
+pub use load::{Load, Loaded};
 pub use points::{Appended, Points, PointsError};
 pub use policies::Policies;
 pub use recovery::{Names, Opened};

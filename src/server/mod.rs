@@ -3,6 +3,7 @@
 mod backend;
 mod background;
 mod browse;
+mod bundles;
 mod cluster;
 mod copy;
 mod engine;

@@ -116,7 +116,7 @@ impl From<StoreError> for QueryError {
 }
 
 /// Some slots of one metric in one stage, by time.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Column {
     /// Slot starts, ascending, no two alike.
     pub times: Vec<u32>,
@@ -132,6 +132,20 @@ impl Column {
         self.times.push(time);
         self.values.push(partial.value);
         self.counts.push(partial.count);
+    }
+
+    /// Leaves out slots that start outside of `from..until`.
+    pub fn keep(&mut self, from: u32, until: u32) {
+        let begin = self.times.partition_point(|&time| time < from);
+        let end = self.times.partition_point(|&time| time < until).max(begin);
+        self.times.truncate(end);
+        self.times.drain(..begin);
+        self.values.truncate(end);
+        self.values.drain(..begin);
+        if !self.counts.is_empty() {
+            self.counts.truncate(end);
+            self.counts.drain(..begin);
+        }
     }
 
     /// No slots, ready to be filled again.

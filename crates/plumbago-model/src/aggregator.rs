@@ -114,6 +114,27 @@ impl Aggregator {
             _ => partial.value,
         })
     }
+
+    /// The reverse of [`Aggregator::finish`]: the partial of about `count` points that a reader sees as exactly `value`.
+    ///
+    /// Sums are rounded, so `value * count / count` may miss `value` by one bit. A neighbouring sum mends most of these, and a power
+    /// of two as the count mends the rest.
+    pub fn unfinish(self, value: f64, count: u32, slots: u32) -> Partial {
+        let count = count.clamp(1, Partial::MAX_COUNT);
+        let exact = |count: u32| {
+            let divisor = match self {
+                Aggregator::Average => f64::from(count),
+                Aggregator::AvgZero => f64::from(slots.max(count)),
+                _ => return Some(Partial { value, count }),
+            };
+            let sum = value * divisor;
+            let sums = [sum, sum.next_up(), sum.next_down()];
+            let sum = sums.into_iter().find(|sum| sum / divisor == value)?;
+            Some(Partial { value: sum, count })
+        };
+        let power = 1 << count.ilog2();
+        exact(count).or_else(|| exact(power)).unwrap_or(Partial { value, count: 1 })
+    }
 }
 
 impl fmt::Display for Aggregator {
@@ -208,6 +229,20 @@ mod tests {
         assert_eq!(finish(Aggregator::AvgZero), Some(1.0 / 6.0));
         assert_eq!(finish(Aggregator::AbsMax), Some(-5.0));
         assert_eq!(finish(Aggregator::AbsMin), Some(1.0));
+    }
+
+    #[test]
+    fn an_unfinished_value_comes_back_to_the_last_bit() {
+        let mut value = 0.1_f64;
+        for count in 1..5000 {
+            value = (value * 1.37 + 0.3) % 1e6;
+            for method in Aggregator::ALL {
+                let partial = method.unfinish(value, count, 4096);
+                assert_eq!(method.finish(partial, 4096, 0.0), Some(value), "{method} of {count}");
+                assert!(partial.count() > count / 2, "{method} of {count} counts {}", partial.count());
+            }
+        }
+        assert_eq!(Aggregator::Average.unfinish(2.5, 0, 6).count(), 1);
     }
 
     #[test]

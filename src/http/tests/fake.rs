@@ -1,14 +1,16 @@
 //! A backend with a handful of metrics whose values follow from the time, and names that make it misbehave.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use globset::GlobBuilder;
 use parking_lot::Mutex;
 
+use crate::bundle::Bundle;
 use crate::http::browser::{Branch, Browse, Health, Listing, Place, Portrait, Wanted};
-use crate::http::{Backend, EventLog, NameStream, Node, TaggedSeries};
+use crate::http::{Backend, EventLog, ImportOptions, Imported, Moving, NameStream, Node, TaggedSeries};
 use crate::index::SharedIndex;
 use graphite_render::{FetchRequest, Fetched, Source};
 use plumbago_model::{
@@ -49,6 +51,8 @@ pub(super) struct FakeBackend {
     pub(super) events: Mutex<Vec<Event>>,
     /// What the tags API sees.
     index: SharedIndex,
+    /// What was imported, and how.
+    pub(super) imported: Mutex<Vec<(Bundle, ImportOptions)>>,
     /// More names for the list of all.
     pub(super) extra_names: Mutex<Vec<String>>,
 }
@@ -79,6 +83,32 @@ impl FakeBackend {
 
 fn canonical(path: &str) -> String {
     name::canonical(path, 100).unwrap().into_owned()
+}
+
+/// Keeps what it gets, and gives it back by name.
+impl Moving for FakeBackend {
+    fn max_import_bytes(&self) -> usize {
+        10_000
+    }
+
+    fn import(&self, bundles: Vec<Bundle>, options: ImportOptions) -> Result<Imported, QueryError> {
+        let points = bundles.iter().map(Bundle::slots).sum();
+        let metrics = bundles.len() as u64;
+        self.imported.lock().extend(bundles.into_iter().map(|bundle| (bundle, options)));
+        Ok(Imported { metrics, points, ..Imported::default() })
+    }
+
+    fn export(
+        &self,
+        names: &[&str],
+        _: (u32, u32),
+        visit: &mut dyn FnMut(Bundle) -> ControlFlow<()>,
+    ) -> Result<(), QueryError> {
+        let imported = self.imported.lock();
+        let found = imported.iter().filter(|(bundle, _)| names.contains(&&*bundle.name));
+        let _ = found.cloned().try_for_each(|(bundle, _)| visit(bundle));
+        Ok(())
+    }
 }
 
 impl Backend for FakeBackend {

@@ -3,6 +3,7 @@
 //! Expected bodies marked as captured are graphite-web 1.1.10's own answers for the same metrics.
 
 mod browser;
+mod bundles;
 mod carbonapi;
 mod events;
 mod fake;

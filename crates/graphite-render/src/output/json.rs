@@ -9,9 +9,15 @@ const LINE_BYTES: usize = 256;
 
 /// Appends the whole document. With `skip_nulls` points without a value are left out, and lines without any point.
 pub fn write(out: &mut Vec<u8>, lines: &[Line<'_>], skip_nulls: bool) {
+    out.push(b'[');
+    write_lines(out, lines, skip_nulls);
+    out.push(b']');
+}
+
+/// Appends lines without the brackets around them, for a document that is written in parts.
+pub fn write_lines(out: &mut Vec<u8>, lines: &[Line<'_>], skip_nulls: bool) {
     let points: usize = lines.iter().map(|line| line.values.len()).sum();
     out.reserve(points * POINT_BYTES + lines.len() * LINE_BYTES + 2);
-    out.push(b'[');
     let start = out.len();
     for line in lines {
         if skip_nulls && line.values.iter().all(|value| value.is_nan()) {
@@ -22,7 +28,6 @@ pub fn write(out: &mut Vec<u8>, lines: &[Line<'_>], skip_nulls: bool) {
         }
         write_line(out, line, skip_nulls);
     }
-    out.push(b']');
 }
 
 fn write_line(out: &mut Vec<u8>, line: &Line<'_>, skip_nulls: bool) {

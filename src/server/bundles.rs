@@ -1,0 +1,140 @@
+//! Metrics with all they have, in and out of the store.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::engine::{Engine, now};
+use crate::bundle::{Archive, Bundle, fit};
+use crate::http::{ImportOptions, Imported, Moving};
+use crate::rollup::Load;
+use plumbago_model::{MetricId, Policy, QueryError, Reject, name};
+
+impl Moving for Engine {
+    fn max_import_bytes(&self) -> usize {
+        self.config.http.max_import_bytes
+    }
+
+    fn import(&self, bundles: Vec<Bundle>, options: ImportOptions) -> Result<Imported, QueryError> {
+        if self.paused.load(Ordering::Relaxed) {
+            let text =
+                "the disk is full: nothing is imported until there is space again (store.reserve_bytes)";
+            return Err(QueryError::Away(text.into()));
+        }
+        let now = now();
+        let mut imported = Imported::default();
+        let named = self.named(bundles, options, &mut imported);
+        let ids = self.find_or_adopt(&named, &mut imported)?;
+        let mut loads: Vec<Load> = Vec::with_capacity(ids.len());
+        for ((_, _, bundle), id) in named.iter().zip(ids) {
+            if let Some(load) = id.and_then(|id| self.fitted(id, bundle, options.window, now)) {
+                loads.push(load);
+            }
+        }
+        loads.sort_by_key(|load| load.id);
+        loads.dedup_by_key(|load| load.id);
+        let loaded = self.points.load(&loads, now)?;
+        imported.metrics = loads.len() as u64;
+        imported.points = loaded.points;
+        imported.aggregates = loaded.aggregates;
+        imported.there = loaded.there;
+        self.telemetry.points_imported.add(loaded.points + loaded.aggregates);
+        Ok(imported)
+    }
+
+    fn export(
+        &self,
+        names: &[&str],
+        window: (u32, u32),
+        visit: &mut dyn FnMut(Bundle) -> ControlFlow<()>,
+    ) -> Result<(), QueryError> {
+        let now = now();
+        let mut ids = Vec::with_capacity(names.len());
+        self.index.read().lookup_many(names.iter().copied(), &mut ids);
+        for (name, id) in names.iter().zip(ids) {
+            let Some(id) = id else { continue };
+            let Some(policy) = self.policy_of(id) else { continue };
+            let Some(columns) = self.points.unload(id, window, now)? else { continue };
+            let stages = policy.retention.stages().iter().zip(columns);
+            let archive = |(stage, column): (&plumbago_model::Stage, _)| Archive {
+                step_secs: stage.step_secs,
+                points: stage.points,
+                column,
+            };
+            let archives = stages.map(archive).collect();
+            let bundle = Bundle { name: (*name).to_owned(), policy: (*policy).clone(), archives };
+            if visit(bundle).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A name as it is stored, the policy it gets if it is new, and what it brings.
+type Named = (String, Arc<Policy>, Bundle);
+
+impl Engine {
+    fn policy_of(&self, id: MetricId) -> Option<Arc<Policy>> {
+        self.points.policies().get(self.points.state(id)?.0)
+    }
+
+    /// The bundles whose names can be names.
+    fn named(&self, bundles: Vec<Bundle>, options: ImportOptions, imported: &mut Imported) -> Vec<Named> {
+        let mut named = Vec::with_capacity(bundles.len());
+        for bundle in bundles {
+            match name::canonical(&bundle.name, self.config.ingest.max_name_bytes) {
+                Ok(name) => {
+                    let policy = if options.keep_policy {
+                        bundle.policy.clone()
+                    } else {
+                        self.retention.policy_for(&name).policy
+                    };
+                    named.push((name.into_owned(), Arc::new(policy), bundle));
+                }
+                Err(error) => imported.refused.push((bundle.name, error.to_string())),
+            }
+        }
+        named
+    }
+
+    /// For each of them its metric, made if it is new and `ingest.max_metrics` leaves room.
+    fn find_or_adopt(
+        &self,
+        named: &[Named],
+        imported: &mut Imported,
+    ) -> Result<Vec<Option<MetricId>>, QueryError> {
+        let most = usize::try_from(self.config.ingest.max_metrics).unwrap_or(usize::MAX);
+        let mut fresh: HashMap<String, Arc<Policy>> = HashMap::new();
+        {
+            let index = self.index.read();
+            for (name, policy, _) in named {
+                if index.lookup(name.as_bytes()).is_some() || fresh.contains_key(name) {
+                    continue;
+                }
+                if most > 0 && index.len() + fresh.len() >= most {
+                    let reason = Reject::MetricLimit;
+                    self.telemetry.reject(reason, 1);
+                    imported.refused.push((name.clone(), format!("{} (ingest.max_metrics)", reason.label())));
+                } else {
+                    fresh.insert(name.clone(), Arc::clone(policy));
+                }
+            }
+        }
+        let fresh: Vec<(String, Arc<Policy>)> = fresh.into_iter().collect();
+        let created = self.adopt(&fresh)?;
+        imported.created = created.len() as u64;
+        self.telemetry.metrics_created.add(imported.created);
+        let mut ids = Vec::with_capacity(named.len());
+        self.index.read().lookup_many(named.iter().map(|(name, ..)| &**name), &mut ids);
+        Ok(ids)
+    }
+
+    fn fitted(&self, id: MetricId, bundle: &Bundle, (from, until): (u32, u32), now: u32) -> Option<Load> {
+        let policy = self.policy_of(id)?;
+        let mut columns = fit(bundle, &policy, now);
+        columns.iter_mut().for_each(|column| column.keep(from, until));
+        Some(Load { id, columns })
+    }
+}
