@@ -40,6 +40,8 @@ pub mod index;
 
 pub mod bundle;
 
+pub mod whisper;
+
 pub mod http;
 
 pub mod server;

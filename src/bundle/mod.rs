@@ -40,7 +40,7 @@ pub struct Archive {
 
 impl Archive {
     /// The first second that the archive reaches.
-    fn reach(&self, now: u32) -> u32 {
+    pub fn reach(&self, now: u32) -> u32 {
         let span = u64::from(self.step_secs) * u64::from(self.points);
         u32::try_from(u64::from(now).saturating_sub(span)).unwrap_or(0)
     }

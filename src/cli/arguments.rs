@@ -1,9 +1,15 @@
 //! What can be typed. The doc comments here are the help texts and the manual.
 
+mod moving;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Arg, ArgAction, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
+
+pub use moving::{
+    Export, ExportCsv, ExportSelection, ExportTo, ExportWhisper, Import, ImportFrom, ImportWhisper,
+};
 
 /// A Graphite-compatible metrics server.
 ///
@@ -153,11 +159,12 @@ pub enum Command {
     /// Delete metrics and their points
     ///
     /// Exits with 0 when nothing matches, so that it can be run again after an interruption, but with 1 when the glob
-    /// matches directories alone: everything below DIRECTORY is `DIRECTORY.**`. On Cassandra servers may run meanwhile, and
-    /// hear of it.
+    /// matches directories alone: everything below DIRECTORY is `DIRECTORY.**`. While a server runs it is asked to delete; on
+    /// Cassandra servers may run meanwhile, and hear of it.
     #[command(after_help = "Examples:
   plumbago delete --dry-run 'servers.old1.**'
-  plumbago delete 'servers.old1.**'")]
+  plumbago delete 'servers.old1.**'
+  plumbago delete 'disk.*;host=old1'             metrics with a tag")]
     Delete(Delete),
     /// Copy metrics and their points to other names
     ///
@@ -170,6 +177,16 @@ pub enum Command {
   plumbago copy --dry-run --recursive servers.web1 hosts.web1
   plumbago copy --recursive servers.web1 hosts.web1 --from -30d")]
     Copy(Copy),
+    /// Bring in metrics with their history from elsewhere
+    #[command(after_help = "Examples:
+  plumbago import whisper /var/lib/graphite/whisper
+  plumbago import whisper --help")]
+    Import(Import),
+    /// Write metrics with their history to files
+    #[command(after_help = "Examples:
+  plumbago export whisper /var/lib/graphite/whisper
+  plumbago export csv 'servers.*.cpu' --from -7d > cpu.csv")]
+    Export(Export),
     /// Say how much there is at and below a glob: metrics and bytes
     ///
     /// Counts the metrics that match and, where a directory matches, all that are below it. Metrics with tags are counted by
@@ -196,7 +213,7 @@ pub enum Command {
     #[command(after_help = "Examples:
   plumbago stats
   plumbago stats --output json")]
-    Stats,
+    Stats(Stats),
     /// Print all that is known about one metric
     #[command(after_help = "Examples:
   plumbago info servers.web1.cpu.load
@@ -246,6 +263,19 @@ pub enum Command {
   plumbago repair --dry-run
   plumbago repair")]
     Repair(Repair),
+    /// Say how much disk and memory some metrics will need
+    ///
+    /// Prints the formula with its figures. The real size depends on the values: constants take less, noise takes more.
+    #[command(after_help = "Examples:
+  plumbago estimate 1000000
+  plumbago estimate 250000 --retention 10s:2d,1m:60d,1h:5y")]
+    Estimate(Estimate),
+    /// Print the completions for a shell
+    #[command(after_help = "Examples:
+  plumbago completions bash > /etc/bash_completion.d/plumbago
+  plumbago completions zsh > ~/.zfunc/_plumbago
+  plumbago completions fish > ~/.config/fish/completions/plumbago.fish")]
+    Completions(Completions),
     /// Print the manual page, of the program or of one command
     #[command(after_help = "Examples:
   plumbago man | man -l -
@@ -299,11 +329,15 @@ pub struct Write {
 /// Arguments of `delete`.
 #[derive(Clone, Debug, Args)]
 pub struct Delete {
-    /// What to delete
+    /// What to delete: a glob, and tags that the metrics must have
+    #[arg(value_name = "GLOB[;TAG=GLOB]...")]
     pub glob: String,
     /// Only print what would be deleted
     #[arg(long)]
     pub dry_run: bool,
+    /// The running server to ask [default: the store of the configuration, or the server that runs on it]
+    #[arg(long, value_name = "URL")]
+    pub url: Option<String>,
 }
 
 /// Arguments of `copy`.
@@ -347,6 +381,17 @@ pub struct Usage {
     /// What to count: a glob, and tags that the metrics must have
     #[arg(value_name = "GLOB[;TAG=GLOB]...")]
     pub glob: String,
+    /// The running server to ask [default: the store of the configuration, or the server that runs on it]
+    #[arg(long, value_name = "URL")]
+    pub url: Option<String>,
+}
+
+/// Arguments of `stats`.
+#[derive(Clone, Debug, Args)]
+pub struct Stats {
+    /// The running server to ask [default: the store of the configuration, or the server that runs on it]
+    #[arg(long, value_name = "URL")]
+    pub url: Option<String>,
 }
 
 /// Arguments of `info`.
@@ -354,6 +399,9 @@ pub struct Usage {
 pub struct Info {
     /// A metric name
     pub name: String,
+    /// The running server to ask [default: the store of the configuration, or the server that runs on it]
+    #[arg(long, value_name = "URL")]
+    pub url: Option<String>,
 }
 
 /// Arguments of `dump`.
@@ -405,6 +453,24 @@ pub struct Repair {
     /// Only print what would be put right
     #[arg(long)]
     pub dry_run: bool,
+}
+
+/// Arguments of `estimate`.
+#[derive(Clone, Debug, Args)]
+pub struct Estimate {
+    /// How many metrics
+    pub metrics: u64,
+    /// Their retention, as in storage-schemas.conf [default: retention.default]
+    #[arg(long, value_name = "LIST")]
+    pub retention: Option<String>,
+}
+
+/// Arguments of `completions`.
+#[derive(Clone, Debug, Args)]
+pub struct Completions {
+    /// The shell
+    #[arg(value_enum)]
+    pub shell: clap_complete::Shell,
 }
 
 /// Arguments of `man`.

@@ -51,7 +51,11 @@ pub fn pages() -> io::Result<Vec<(String, Vec<u8>)>> {
     let commands: Vec<clap::Command> = program.get_subcommands().cloned().collect();
     let mut pages = vec![page(program, &CHAPTERS)?];
     for command in commands {
+        let parts: Vec<clap::Command> = command.get_subcommands().cloned().collect();
         pages.push(page(command, &[])?);
+        for part in parts {
+            pages.push(page(part, &[])?);
+        }
     }
     Ok(pages)
 }
@@ -102,7 +106,7 @@ mod tests {
     #[test]
     fn every_command_has_a_page_with_examples() {
         let pages = pages().unwrap();
-        assert_eq!(pages.len(), 18);
+        assert_eq!(pages.len(), 25);
         for (name, page) in pages {
             let text = String::from_utf8(page).unwrap();
             assert!(text.contains(".SH EXAMPLES"), "{name}");

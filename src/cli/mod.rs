@@ -4,6 +4,7 @@
 
 mod arguments;
 mod check_config;
+mod estimate;
 mod logging;
 pub mod man;
 mod operations;
@@ -14,8 +15,9 @@ use std::io::{self, BufWriter, Write as _};
 use std::process::ExitCode;
 
 pub use arguments::{
-    Arguments, Cardinality, CheckConfig, Clean, Command, Copy, Delete, Dump, Find, Global, Info, LogFormat,
-    ManPage, Output, Read, Repair, Schema, SchemaAction, Usage, Write,
+    Arguments, Cardinality, CheckConfig, Clean, Command, Completions, Copy, Delete, Dump, Estimate, Export,
+    ExportCsv, ExportSelection, ExportTo, ExportWhisper, Find, Global, Import, ImportFrom, ImportWhisper,
+    Info, LogFormat, ManPage, Output, Read, Repair, Schema, SchemaAction, Stats, Usage, Write,
 };
 
 use crate::config::{ConfigError, Loaded, Sources};
@@ -33,6 +35,12 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     if let Command::Man(page) = &command {
         return to_stdout(|out| man::run(page, out));
     }
+    if let Command::Completions(wanted) = &command {
+        return to_stdout(|out| {
+            clap_complete::generate(wanted.shell, &mut Arguments::declaration(), "plumbago", &mut &mut *out);
+            Ok(())
+        });
+    }
     let loaded = load(&arguments.global)?;
     for warning in &loaded.warnings {
         tracing::warn!("{warning}");
@@ -46,16 +54,19 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         Command::Write(args) => operations::write(config, args),
         Command::Delete(args) => operations::delete(config, args, output),
         Command::Copy(args) => operations::copy(config, args, output),
+        Command::Import(args) => operations::import(config, args, output),
+        Command::Export(args) => operations::export(config, args, output),
         Command::Du(args) => operations::du(config, args, output),
         Command::Cardinality(args) => operations::cardinality(config, args, output),
-        Command::Stats => operations::stats(config, output),
+        Command::Stats(args) => operations::stats(config, args, output),
         Command::Info(args) => operations::info(config, args, output),
         Command::Fsck => operations::fsck(config, output),
         Command::Dump(args) => operations::dump(config, args, output),
         Command::Schema(args) => operations::schema(config, args, output),
         Command::Clean(args) => operations::clean(config, args, output),
         Command::Repair(args) => operations::repair(config, args, output),
-        Command::Man(_) => Ok(()),
+        Command::Estimate(args) => to_stdout(|out| estimate::run(config, args, output, out)),
+        Command::Man(_) | Command::Completions(_) => Ok(()),
     }
 }
 

@@ -2,19 +2,29 @@
 
 use std::sync::Arc;
 
-use super::Moving;
 use super::browser::Browse;
+use super::{Care, Moving};
 use crate::index::SharedIndex;
 use graphite_render::Source;
 use plumbago_model::{Cancel, Event, EventFilter, EventId, Policy, QueryError, Verdict};
 
 /// The server: names, series, and how it is.
-pub trait Backend: TaggedSeries + EventLog + Moving + Send + Sync + 'static {
+pub trait Backend: TaggedSeries + EventLog + Send + Sync + 'static {
     /// Where renders get their series.
     fn source(&self) -> &dyn Source;
 
     /// Where the metric browser looks.
     fn browse(&self) -> &dyn Browse;
+
+    /// What moves metrics in and out, if there is a store that they can move into.
+    fn moving(&self) -> Option<&dyn Moving> {
+        None
+    }
+
+    /// What looks after the metrics of a store, if there is one.
+    fn care(&self) -> Option<&dyn Care> {
+        None
+    }
 
     /// Visits the nodes that match `query`, sorted by path. With a `window` (first and last epoch second) leaves without
     /// data in it are left out; directories stay.

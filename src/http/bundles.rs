@@ -64,11 +64,13 @@ pub trait Moving {
 pub(super) async fn import(State(api): State<Arc<Api>>, request: Request) -> Result<Response, Failure> {
     let params = query_of(&request);
     let options = ImportOptions { keep_policy: params.switch("keep_policy")?, window: window(&params)? };
-    let bytes = posted(request, api.backend.max_import_bytes()).await?;
+    let limit = api.backend.moving().ok_or_else(Failure::no_store)?.max_import_bytes();
+    let bytes = posted(request, limit).await?;
     let taken = spawn_blocking(move || -> Result<Imported, Failure> {
         let bundles: Result<Vec<Bundle>, _> = Bundles::new(&*bytes).collect();
         let bundles = bundles.map_err(|error| Failure::Refused(error.to_string()))?;
-        api.backend.import(bundles, options).map_err(|error| Failure::of(error, Asked::Series))
+        let moving = api.backend.moving().ok_or_else(Failure::no_store)?;
+        moving.import(bundles, options).map_err(|error| Failure::of(error, Asked::Series))
     });
     let taken = taken.await.map_err(|_| Failure::Internal)??;
     let refused: Vec<_> =
@@ -91,14 +93,15 @@ pub(super) async fn import(State(api): State<Arc<Api>>, request: Request) -> Res
 pub(super) async fn export(State(api): State<Arc<Api>>, request: Request) -> Result<Response, Failure> {
     let params = query_of(&request);
     let window = window(&params)?;
-    let limit = api.backend.max_import_bytes();
+    let limit = api.backend.moving().ok_or_else(Failure::no_store)?.max_import_bytes();
     let names = posted(request, limit).await?;
     let work = spawn_blocking(move || -> Result<Vec<u8>, Failure> {
         let names = std::str::from_utf8(&names)
             .map_err(|_| Failure::Refused("the names are not UTF-8".to_owned()))?;
         let names: Vec<&str> = names.lines().filter(|name| !name.is_empty()).collect();
         let mut bytes = Vec::new();
-        let found = api.backend.export(&names, window, &mut |bundle| {
+        let moving = api.backend.moving().ok_or_else(Failure::no_store)?;
+        let found = moving.export(&names, window, &mut |bundle| {
             bundle::encode(&bundle, &mut bytes);
             if bytes.len() < limit / 2 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });

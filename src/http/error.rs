@@ -74,6 +74,11 @@ pub(super) enum Failure {
 }
 
 impl Failure {
+    /// The server has no store that could do it.
+    pub(super) fn no_store() -> Self {
+        Failure::NotFound("there is no store here that could do this".to_owned())
+    }
+
     /// Adds one to `counter` when a limit was the reason.
     pub(super) fn count_limit(&self, counter: &Counter) {
         if matches!(self, Failure::Limit(_)) {

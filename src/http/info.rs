@@ -34,6 +34,11 @@ const ENDPOINTS: &str = "\
 /internal/write        POST: carbon lines; answers how many were stored, and refused for which reason
 /internal/import       POST, from this machine: bundles of metrics; keep_policy, from, until
 /internal/export       POST, from this machine: names, one a line; answers bundles
+/internal/delete       POST, from this machine: query, dry_run; deletes metrics with their points
+/internal/names        from this machine: query; the names of all metrics that match, with tags and without
+/internal/usage        from this machine: query; how many metrics there are at and below it, and their bytes
+/internal/stats        from this machine: numbers about the whole store
+/internal/info         from this machine: name; all that is known about a metric
 /internal/flush        POST: returns when all points received are durable and readable
 ";
 

@@ -11,6 +11,7 @@ mod bundles;
 mod call;
 mod carbonapi;
 mod cardinality;
+mod care;
 mod clock;
 mod error;
 mod events;
@@ -36,6 +37,7 @@ mod tests;
 
 pub use backend::{Backend, EventLog, NameStream, Node, TaggedSeries};
 pub use bundles::{ImportOptions, Imported, Moving};
+pub use care::{Care, Deleted, Description, Stats, Usage};
 pub use serve::serve;
 
 use std::sync::Arc;

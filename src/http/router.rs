@@ -8,7 +8,7 @@ use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{MethodRouter, get, post};
 
 use super::{
-    Api, admin, browser, bundles, carbonapi, cardinality, events, expand, find, functions, index, info,
+    Api, admin, browser, bundles, carbonapi, cardinality, care, events, expand, find, functions, index, info,
     render, tags, trace, transfer, write,
 };
 use crate::config;
@@ -53,6 +53,11 @@ pub(super) fn router(api: Arc<Api>, config: &config::Http) -> Router {
 fn admin_routes() -> Routes {
     let routes = both(Routes::new(), "/internal/import", post(bundles::import));
     let routes = both(routes, "/internal/export", post(bundles::export));
+    let routes = both(routes, "/internal/delete", post(care::delete));
+    let routes = both(routes, "/internal/names", get(care::names));
+    let routes = both(routes, "/internal/usage", get(care::usage));
+    let routes = both(routes, "/internal/stats", get(care::stats));
+    let routes = both(routes, "/internal/info", get(care::info));
     routes.route_layer(from_fn(admin::local_only))
 }
 

@@ -1,6 +1,6 @@
 //! The points of all metrics: accepted through the log, held in memory, cut into the store, read from both.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use parking_lot::{Mutex, RwLock};
@@ -318,7 +318,8 @@ impl Points {
     /// Drops metrics from memory only, as a replay of the log does.
     pub(super) fn forget(&self, ids: &[MetricId]) {
         let mut memory = self.memory.lock();
-        self.created.lock().retain(|m| !ids.contains(&m.id));
+        let gone: HashSet<MetricId> = ids.iter().copied().collect();
+        self.created.lock().retain(|m| !gone.contains(&m.id));
         for &id in ids {
             memory.live.remove_metric(id);
         }

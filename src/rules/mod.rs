@@ -20,6 +20,8 @@ mod lists;
 mod rewrite;
 mod ruleset;
 
+pub use rewrite::Rewriting;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 

@@ -8,7 +8,7 @@ use plumbago_model::replacement::Replacement;
 
 /// Rules in order: each works on the result of the previous one.
 #[derive(Debug, Default)]
-pub(super) struct Rewriting(Vec<(Pattern, Replacement)>);
+pub struct Rewriting(Vec<(Pattern, Replacement)>);
 
 /// The rules before and after aggregation.
 #[derive(Debug, Default)]
@@ -18,8 +18,20 @@ pub(super) struct Rewrites {
 }
 
 impl Rewriting {
+    /// Adds a rule of the form `pattern = replacement`. The error says what is wrong with it.
+    pub fn push(&mut self, rule: &str) -> Result<(), String> {
+        let (pattern, replacement) = rule
+            .split_once('=')
+            .ok_or_else(|| format!("`{rule}` is not a rule; write `pattern = replacement`"))?;
+        let pattern = Pattern::new(pattern.trim()).map_err(|error| error.to_string())?;
+        let replacement =
+            Replacement::new(replacement.trim(), &pattern).map_err(|error| format!("replacement {error}"))?;
+        self.0.push((pattern, replacement));
+        Ok(())
+    }
+
     /// The new name, if it differs.
-    pub(super) fn apply(&self, name: &str) -> Option<String> {
+    pub fn apply(&self, name: &str) -> Option<String> {
         let mut changed: Option<String> = None;
         for (pattern, replacement) in &self.0 {
             let text = changed.as_deref().unwrap_or(name);
@@ -57,13 +69,7 @@ impl Rewrites {
                     ));
                 }
             };
-            let (pattern, replacement) = line
-                .split_once('=')
-                .ok_or_else(|| refuse(format!("`{line}` is not a rule; write `pattern = replacement`")))?;
-            let pattern = Pattern::new(pattern.trim()).map_err(|error| refuse(error.to_string()))?;
-            let replacement = Replacement::new(replacement.trim(), &pattern)
-                .map_err(|error| refuse(format!("replacement {error}")))?;
-            rules.0.push((pattern, replacement));
+            rules.push(line).map_err(refuse)?;
         }
         Ok(rewrites)
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::engine::Engine;
 use crate::http::browser::Browse;
-use crate::http::{Backend, NameStream, Node};
+use crate::http::{Backend, Care, Moving, NameStream, Node};
 use crate::index::{FindLimits, Found, NameWalk};
 use crate::store::Hit;
 use graphite_render::Source;
@@ -18,6 +18,14 @@ impl Backend for Engine {
 
     fn browse(&self) -> &dyn Browse {
         self
+    }
+
+    fn moving(&self) -> Option<&dyn Moving> {
+        Some(self)
+    }
+
+    fn care(&self) -> Option<&dyn Care> {
+        Some(self)
     }
 
     fn find(

@@ -4,6 +4,7 @@ mod backend;
 mod background;
 mod browse;
 mod bundles;
+mod care;
 mod cluster;
 mod copy;
 mod engine;

@@ -262,3 +262,46 @@ fn a_server_listens_on_names_ports_and_addresses_of_ipv6() {
         ask(&server, &["write", "a.b", "1"]).printed("");
     }
 }
+
+#[test]
+fn a_running_server_is_looked_after_without_a_stop() {
+    let server = Server::start();
+    server.store(&some_metrics());
+    let url = format!("http://{}", server.http);
+    let counted = ask(&server, &["du", "*", "--output", "json"]);
+    assert!(counted.code == Some(0) && counted.out.contains("\"metrics\":7"), "{counted:?}");
+    let stats = ran(server.setup().run(&["stats", "--url", &url, "--output", "json"]));
+    assert!(stats.code == Some(0) && stats.out.contains("\"points_in_log\": 7"), "{stats:?}");
+    let info = ask(&server, &["info", "servers.web00.cpu"]);
+    assert!(info.code == Some(0) && info.out.contains("10s for 1 day"), "{info:?}");
+    ask(&server, &["info", "not.there"]).failed(&["there is no metric `not.there`"]);
+
+    ask(&server, &["delete", "--dry-run", "servers.web00.**"])
+        .printed("servers.web00.cpu\nservers.web00.mem\n");
+    assert_eq!(server.json("/internal/names?query=**").as_array().unwrap().len(), 7);
+    ask(&server, &["delete", "servers.web00"]).failed(&["is a directory", "'servers.web00.**'"]);
+    ask(&server, &["delete", "servers.web00.**"]).printed("servers.web00.cpu\nservers.web00.mem\n");
+    ask(&server, &["delete", "disk.*;host=web2"])
+        .printed("disk.used;dc=fra;host=web2\ndisk.free;dc=ams;host=web2\n");
+    assert_eq!(server.json("/metrics/find?query=servers.*").as_array().unwrap().len(), 1);
+    assert!(server.points("servers.web00.cpu", now() - 3600, now()).is_empty());
+
+    // A new point makes the metric again, without what it had.
+    server.store(&format!("servers.web00.cpu 2 {}\n", now()));
+    assert_eq!(server.points("servers.web00.cpu", now() - 3600, now() + 10).len(), 1);
+    let server = server.kill().start();
+    assert_eq!(server.json("/internal/names?query=**").as_array().unwrap().len(), 4);
+    assert_eq!(server.points("servers.web00.cpu", now() - 3600, now() + 10).len(), 1);
+}
+
+#[test]
+fn completions_and_estimates_need_no_store() {
+    let directory = tempfile::tempdir().unwrap();
+    for shell in ["bash", "zsh", "fish"] {
+        let ran = run_in(directory.path(), &["completions", shell]);
+        assert!(ran.code == Some(0) && ran.out.contains("check-config"), "{shell}: {ran:?}");
+    }
+    let ran = run_in(directory.path(), &["estimate", "1000000", "--retention", "1m:30d"]);
+    assert!(ran.code == Some(0) && ran.out.contains("1000000 metrics x the points of all stages"), "{ran:?}");
+    assert_eq!(directory.path().read_dir().unwrap().count(), 0);
+}

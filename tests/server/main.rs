@@ -19,6 +19,7 @@ mod graphite_web;
 mod harness;
 mod ingest;
 mod kill9;
+mod moving;
 mod old_data;
 mod operate;
 mod outage;

@@ -121,7 +121,8 @@ impl Order {
     }
 }
 
-fn time(config: &Config, text: Option<&str>) -> Result<Option<u32>> {
+/// A time as a person types it.
+pub(super) fn time(config: &Config, text: Option<&str>) -> Result<Option<u32>> {
     let Some(text) = text else { return Ok(None) };
     let zone = TimeZone::get(&config.query.timezone)?;
     let time = parse_time(text, i64::from(now()), &zone).map_err(|error| UsageError(error.to_string()))?;

@@ -2,24 +2,20 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{Context, Result};
+use anyhow::{Context as _, Result, anyhow};
 use serde_json::json;
 
 use super::copy::{Order, Outcome};
-use super::selection::Selection;
-use super::{
-    canonical_name, meter, nothing_matches, only_directories, open_alone, print_deleted, print_fields,
-};
-use crate::cli::{Delete, Info, Output, Usage, UsageError, to_stdout, words};
+use super::door::Door;
+use super::{canonical_name, nothing_matches, only_directories, open_alone, print_deleted, print_fields};
+use crate::cli::{Delete, Info, Output, Stats, Usage, UsageError, to_stdout, words};
 use crate::config::Config;
+use crate::http::{self, Care as _, Deleted, Description};
 use crate::index::FindLimits;
 use crate::rollup::Copied;
 use crate::server::{CopyError, Engine};
 use plumbago_model::glob::Glob;
-use plumbago_model::{Cancel, MetricId, Span, name};
-
-/// Metrics deleted in one go.
-const DELETE_BATCH: usize = 10_000;
+use plumbago_model::{Cancel, MetricId, Policy, name};
 
 fn glob(text: &str) -> Result<Glob> {
     Ok(Glob::parse(text).map_err(|e| UsageError(e.to_string()))?)
@@ -30,28 +26,23 @@ fn leaves(engine: &Engine, text: &str) -> Result<Vec<(MetricId, String)>> {
     Ok(engine.index.find_leaves(&glob(text)?, limits, &Cancel::never())?)
 }
 
-/// Deletes metrics with their points.
+/// Deletes metrics with their points, in the store or through the server that runs on it.
 pub(super) fn delete(config: &Config, arguments: &Delete, output: Output) -> Result<()> {
-    let engine = open_alone(config)?;
-    let found = leaves(&engine, &arguments.glob)?;
-    let has_directories = || -> Result<bool> {
-        let limits = FindLimits::NONE;
-        let nodes = engine.index.find(&glob(&arguments.glob)?, limits, &Cancel::never())?;
-        Ok(nodes.iter().any(|node| node.directory))
-    };
-    let missed = found.is_empty() && has_directories()?;
-    if !arguments.dry_run {
-        let ids: Vec<MetricId> = found.iter().map(|(id, _)| *id).collect();
-        engine.points.cut()?;
-        for (done, batch) in ids.chunks(DELETE_BATCH).enumerate() {
-            engine.delete(batch)?;
-            meter::show("deleted", done * DELETE_BATCH + batch.len(), ids.len());
+    let door = Door::out(config, arguments.url.as_deref())?;
+    let Deleted { metrics, only_directories: missed, .. } = match &door {
+        Door::Store(engine) => engine.delete_matching(&arguments.glob, arguments.dry_run)?,
+        Door::Server(server) => {
+            let trial = if arguments.dry_run { "1" } else { "0" };
+            let params = [("query", &*arguments.glob), ("dry_run", trial)];
+            answer(&server.post("/internal/delete", &params, &[])?)?
         }
-        meter::clear();
-    }
-    let names: Vec<String> = found.into_iter().map(|(_, name)| name).collect();
-    print_deleted(&names, arguments.dry_run, output)?;
+    };
+    print_deleted(&metrics, arguments.dry_run, output)?;
     if missed { Err(only_directories(&arguments.glob)) } else { Ok(()) }
+}
+
+fn answer<T: serde::de::DeserializeOwned>(body: &[u8]) -> Result<T> {
+    serde_json::from_slice(body).context("the server's answer; it may be of another version")
 }
 
 /// Copies metrics.
@@ -74,50 +65,42 @@ pub(super) fn copy(config: &Config, order: &Order, output: Output) -> Result<()>
 
 /// Prints how many metrics a glob has and what they take up.
 pub(super) fn du(config: &Config, arguments: &Usage, output: Output) -> Result<()> {
-    let selection = Selection::parse(&arguments.glob)?;
-    let engine = open_alone(config)?;
-    let ids: Vec<MetricId> = {
-        let index = engine.index.read();
-        let is_taken = |id: &MetricId| index.name(*id).is_some_and(|name| selection.takes(name));
-        (0..engine.points.id_bound()).map(MetricId).filter(is_taken).collect()
+    let door = Door::out(config, arguments.url.as_deref())?;
+    let used: http::Usage = match &door {
+        Door::Store(engine) => engine.usage(&arguments.glob)?,
+        Door::Server(server) => answer(&server.get("/internal/usage", &[("query", &arguments.glob)])?)?,
     };
-    let (bytes, in_log) = (engine.chunk_bytes(&ids)?, engine.points.held());
     to_stdout(|out| {
         match output {
-            Output::Json => writeln!(out, "{}", json!({ "metrics": ids.len(), "bytes": bytes }))?,
+            Output::Json => writeln!(out, "{}", json!({ "metrics": used.metrics, "bytes": used.bytes }))?,
             Output::Text => {
-                writeln!(out, "{} in {}", words::size(bytes), words::count(ids.len() as u64, "metric"))?;
+                writeln!(out, "{} in {}", words::size(used.bytes), words::count(used.metrics, "metric"))?;
             }
         }
         Ok(())
     })?;
-    if in_log > 0 {
-        let points = words::count(in_log as u64, "point");
+    if used.points_in_log > 0 {
+        let points = words::count(used.points_in_log, "point");
         eprintln!("{points} of the store are still in its log, which is not counted");
     }
-    if ids.is_empty() { Err(nothing_matches(&arguments.glob)) } else { Ok(()) }
+    if used.metrics == 0 { Err(nothing_matches(&arguments.glob)) } else { Ok(()) }
 }
 
 /// Prints numbers about the store.
-pub(super) fn stats(config: &Config, output: Output) -> Result<()> {
-    let engine = open_alone(config)?;
-    let policies = engine.points.policies().all();
-    let policies: Vec<_> = policies.iter().map(|(_, policy)| policy).collect();
-    let (path, points) = (&config.store.path, engine.points.held());
-    let (metrics, index) = {
-        let index = engine.index.read();
-        (index.len(), index.memory_bytes() as u64)
+pub(super) fn stats(config: &Config, arguments: &Stats, output: Output) -> Result<()> {
+    let door = Door::out(config, arguments.url.as_deref())?;
+    let stats: http::Stats = match &door {
+        Door::Store(engine) => engine.stats()?,
+        Door::Server(server) => answer(&server.get("/internal/stats", &[])?)?,
     };
-    let blocks = engine.stored_bytes();
+    let in_words =
+        |text: &String| text.parse().map_or_else(|_| text.clone(), |policy| words::policy(&policy));
     let fields = match output {
-        Output::Json => json!({
-            "path": path, "metrics": metrics, "block_bytes": blocks, "points_in_log": points, "index_bytes": index,
-            "policies": policies.iter().map(|policy| policy.to_string()).collect::<Vec<_>>(),
-        }),
+        Output::Json => json!(stats),
         Output::Text => json!({
-            "path": path, "metrics": metrics, "blocks": words::size(blocks), "points_in_log": points,
-            "index_in_memory": words::size(index),
-            "policies": policies.iter().map(|policy| words::policy(policy)).collect::<Vec<_>>(),
+            "path": stats.path, "metrics": stats.metrics, "blocks": words::size(stats.block_bytes),
+            "points_in_log": stats.points_in_log, "index_in_memory": words::size(stats.index_bytes),
+            "policies": stats.policies.iter().map(in_words).collect::<Vec<_>>(),
         }),
     };
     to_stdout(|out| print_fields(&fields, output, out))
@@ -127,31 +110,32 @@ pub(super) fn stats(config: &Config, output: Output) -> Result<()> {
 pub(super) fn info(config: &Config, arguments: &Info, output: Output) -> Result<()> {
     let name = canonical_name(&arguments.name, config.ingest.max_name_bytes)
         .map_err(|e| UsageError(e.to_string()))?;
-    let engine = open_alone(config)?;
-    let id = engine.index.read().lookup(name.as_bytes());
-    let id =
-        id.with_context(|| format!("there is no metric `{name}`; `plumbago find` lists those there are"))?;
-    let (policy, span) = engine.points.state(id).context("the metric is being deleted")?;
-    let policy = engine.points.policies().get(policy).context("its policy is not in the catalogue")?;
+    let door = Door::out(config, arguments.url.as_deref())?;
+    let found: Option<Description> = match &door {
+        Door::Store(engine) => engine.describe_metric(&name)?,
+        Door::Server(server) => match server.find("/internal/info", &[("name", &name)])? {
+            Some(body) => Some(answer(&body)?),
+            None => None,
+        },
+    };
+    let found = found
+        .with_context(|| format!("there is no metric `{name}`; `plumbago find` lists those there are"))?;
+    let policy: Policy = found.policy.parse().map_err(|error| anyhow!("its policy: {error}"))?;
     let time = |t: u32| jiff::Timestamp::from_second(i64::from(t)).map(|t| t.to_string()).unwrap_or_default();
-    let first = if span == Span::EMPTY { "never".to_owned() } else { time(span.first) };
-    let last = engine
-        .last_point(id, span, &Cancel::never())?
-        .map_or_else(|| "never".to_owned(), |(t, v)| format!("{v} at {}", time(t)));
-    let bytes = engine.chunk_bytes(&[id])?;
+    let never = || "never".to_owned();
     let (size_key, size) = match output {
-        Output::Json => ("block_bytes", json!(bytes)),
-        Output::Text => ("in_blocks", json!(words::size(bytes))),
+        Output::Json => ("block_bytes", json!(found.bytes)),
+        Output::Text => ("in_blocks", json!(words::size(found.bytes))),
     };
     let fields = json!({
         "name": name,
-        "id": id.0,
+        "id": found.id,
         "uuid": name::biggraphite_id(&name).to_string(),
         "retention": words::retention(&policy.retention),
         "aggregation": policy.aggregator.name(),
         "x_files_factor": policy.x_files_factor,
-        "data_since": first,
-        "last_point": last,
+        "data_since": found.first.map_or_else(never, time),
+        "last_point": found.last.map_or_else(never, |(t, v)| format!("{v} at {}", time(t))),
         (size_key): size,
     });
     to_stdout(|out| print_fields(&fields, output, out))

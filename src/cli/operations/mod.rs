@@ -7,14 +7,15 @@
 mod cardinality;
 mod cluster;
 mod copy;
+mod door;
 mod inspect;
 mod local;
 mod meter;
+mod moving;
 mod names;
 mod query;
 mod remote;
 mod schema;
-mod selection;
 mod write;
 
 use anyhow::{Context, Result, anyhow, bail};
@@ -23,12 +24,13 @@ use serde_json::{Value, json};
 pub(super) use cardinality::cardinality;
 pub(super) use copy::copy;
 pub(super) use inspect::{dump, fsck};
+pub(super) use moving::{export, import};
 pub(super) use names::{clean, repair};
 pub(super) use query::{find, read};
 pub(super) use schema::schema;
 pub(super) use write::write;
 
-use super::{Delete, Info, Output, Usage, to_stdout, words};
+use super::{Delete, Info, Output, Stats, Usage, to_stdout, words};
 use crate::config::{Config, StoreKind};
 use crate::server::Engine;
 use crate::store::StoreError;
@@ -57,9 +59,9 @@ pub(super) fn du(config: &Config, arguments: &Usage, output: Output) -> Result<(
 }
 
 /// Prints numbers about the store.
-pub(super) fn stats(config: &Config, output: Output) -> Result<()> {
+pub(super) fn stats(config: &Config, arguments: &Stats, output: Output) -> Result<()> {
     match config.store.kind {
-        StoreKind::Embedded => local::stats(config, output),
+        StoreKind::Embedded => local::stats(config, arguments, output),
         StoreKind::Cassandra => cluster::stats(config, output),
     }
 }

@@ -1,51 +1,167 @@
-//! Talking to the server that has the store open: plain HTTP over its own port.
+//! Talking to a running server: plain HTTP over its port.
 
 use std::fmt::Write as _;
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{TcpStream, ToSocketAddrs as _};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
+use crate::cli::UsageError;
 use crate::config::Config;
 
+/// How long connecting, and any pause in an answer, may take.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The body of a GET that was answered with 200.
+/// The body of a GET that was answered with 200, by the server of the configuration.
 pub(super) fn get(config: &Config, path: &str, params: &[(&str, &str)]) -> Result<String> {
-    let query: Vec<String> = params.iter().map(|(key, value)| format!("{key}={}", encoded(value))).collect();
-    ask(config, &format!("GET {path}?{}", query.join("&")), "")
+    text(Server::of(config)?.get(path, params)?)
 }
 
-/// The body of a POST that was answered with 200.
+/// The body of a POST that was answered with 200, by the server of the configuration.
 pub(super) fn post(config: &Config, path: &str, body: &str) -> Result<String> {
-    ask(config, &format!("POST {path}"), body)
+    text(Server::of(config)?.post(path, &[], body.as_bytes())?)
 }
 
-fn ask(config: &Config, request: &str, body: &str) -> Result<String> {
-    let address = config.listen.http.context(
-        "a running server has the store open, and cannot be asked because listen.http is off; stop it, or set listen.http",
-    )?;
-    let mut stream = connect(address)?;
-    let length = body.len();
-    write!(stream, "{request} HTTP/1.0\r\nHost: {address}\r\nContent-Length: {length}\r\n\r\n{body}")?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer)?;
-    let (head, body) = answer.split_once("\r\n\r\n").context("the server's answer ends early")?;
-    let status = head.split(' ').nth(1).unwrap_or_default();
-    if status != "200" {
-        bail!("the server at {address} answered {status}: {}", body.trim());
+fn text(body: Vec<u8>) -> Result<String> {
+    String::from_utf8(body).context("the server's answer is no text")
+}
+
+/// An answer that is not 200.
+#[derive(Debug, thiserror::Error)]
+#[error("the server at {authority} answered {status}: {said}")]
+struct Answered {
+    authority: String,
+    status: String,
+    said: String,
+}
+
+/// A server that answers HTTP.
+#[derive(Clone, Debug)]
+pub(super) struct Server {
+    /// `host:port`
+    authority: String,
+    /// What every path begins with, if it is behind one.
+    prefix: String,
+    /// Why we talk to it, for errors.
+    why: &'static str,
+}
+
+impl Server {
+    /// The server that runs on the store of the configuration.
+    pub(super) fn of(config: &Config) -> Result<Self> {
+        let address = config.listen.http.context(
+            "a running server has the store open, and cannot be asked because listen.http is off; stop it, or set listen.http",
+        )?;
+        let why = "a running server has the store open, but does not answer at this address (listen.http); give the same --config or --set as to `serve`";
+        Ok(Self { authority: address.to_string(), prefix: String::new(), why })
     }
-    Ok(body.to_owned())
+
+    /// The server that a person names.
+    pub(super) fn at(url: &str) -> Result<Self> {
+        let bad = |reason: &str| {
+            UsageError(format!("`{url}` {reason}; write something like http://127.0.0.1:8080"))
+        };
+        let rest = match url.split_once("://") {
+            Some(("http", rest)) => rest,
+            Some((scheme, _)) => bail!(bad(&format!("begins with {scheme}, and only http is spoken here"))),
+            None => url,
+        };
+        let (authority, prefix) = rest.split_once('/').unwrap_or((rest, ""));
+        if authority.is_empty() {
+            bail!(bad("names no server"));
+        }
+        let has_port = authority.rsplit(':').next().is_some_and(|port| port.parse::<u16>().is_ok());
+        let port = if has_port && authority.contains(':') { "" } else { ":80" };
+        let prefix = prefix.trim_end_matches('/');
+        let prefix = if prefix.is_empty() { String::new() } else { format!("/{prefix}") };
+        Ok(Self { authority: format!("{authority}{port}"), prefix, why: "no server answers there (--url)" })
+    }
+
+    /// For messages.
+    pub(super) fn name(&self) -> &str {
+        &self.authority
+    }
+
+    /// The body of a GET that was answered with 200.
+    pub(super) fn get(&self, path: &str, params: &[(&str, &str)]) -> Result<Vec<u8>> {
+        self.ask("GET", path, params, &[])
+    }
+
+    /// The body of a POST that was answered with 200.
+    pub(super) fn post(&self, path: &str, params: &[(&str, &str)], body: &[u8]) -> Result<Vec<u8>> {
+        self.ask("POST", path, params, body)
+    }
+
+    /// The body of a GET that was answered with 200, or `None` if it was answered with 404.
+    pub(super) fn find(&self, path: &str, params: &[(&str, &str)]) -> Result<Option<Vec<u8>>> {
+        match self.get(path, params) {
+            Err(error) if error.downcast_ref::<Answered>().is_some_and(|answer| answer.status == "404") => {
+                Ok(None)
+            }
+            other => other.map(Some),
+        }
+    }
+
+    fn ask(&self, method: &str, path: &str, params: &[(&str, &str)], body: &[u8]) -> Result<Vec<u8>> {
+        let query: Vec<String> =
+            params.iter().map(|(key, value)| format!("{key}={}", encoded(value))).collect();
+        let (authority, length) = (&self.authority, body.len());
+        let mut stream = self.connect()?;
+        let target = format!("{}{path}?{}", self.prefix, query.join("&"));
+        let head =
+            format!("{method} {target} HTTP/1.0\r\nHost: {authority}\r\nContent-Length: {length}\r\n\r\n");
+        // A server that refuses answers before it has read all of the body, and closes: what it said is worth more than the error.
+        let sent = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body));
+        let mut answer = Vec::new();
+        let read = stream.read_to_end(&mut answer);
+        let end = memchr::memmem::find(&answer, b"\r\n\r\n");
+        let Some(end) = end else {
+            sent.and(read.map(drop)).with_context(|| format!("talking to {authority}"))?;
+            bail!("the answer of {authority} ends early");
+        };
+        let answered = answer.split_off(end + 4);
+        let head = String::from_utf8_lossy(&answer);
+        let status = head.split(' ').nth(1).unwrap_or_default();
+        if status != "200" {
+            let said = String::from_utf8_lossy(&answered).trim().to_owned();
+            bail!(Answered { authority: authority.clone(), status: status.to_owned(), said });
+        }
+        read.with_context(|| format!("the answer of {authority} broke off"))?;
+        check_length(&head, &answered).with_context(|| format!("the answer of {authority} broke off"))?;
+        Ok(answered)
+    }
+
+    fn connect(&self) -> Result<TcpStream> {
+        let failed = || format!("{}: {}", self.authority, self.why);
+        let addresses = self.authority.to_socket_addrs().with_context(failed)?;
+        let mut last = None;
+        for address in addresses {
+            match TcpStream::connect_timeout(&address, TIMEOUT) {
+                Ok(stream) => {
+                    stream.set_read_timeout(Some(TIMEOUT))?;
+                    return Ok(stream);
+                }
+                Err(error) => last = Some(error),
+            }
+        }
+        match last {
+            Some(error) => Err(error).with_context(failed),
+            None => bail!("{}: the name has no address", self.authority),
+        }
+    }
 }
 
-fn connect(address: SocketAddr) -> Result<TcpStream> {
-    let stream = TcpStream::connect_timeout(&address, TIMEOUT);
-    let stream = stream.with_context(|| {
-        format!("a running server has the store open, but does not answer at {address} (listen.http); give the same --config or --set as to `serve`")
-    })?;
-    stream.set_read_timeout(Some(TIMEOUT))?;
-    Ok(stream)
+/// A body must be as long as its head says.
+fn check_length(head: &str, body: &[u8]) -> Result<()> {
+    let stated = head.lines().find_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse::<usize>().ok())?
+    });
+    match stated {
+        Some(stated) if stated != body.len() => bail!("{} of {stated} bytes arrived", body.len()),
+        _ => Ok(()),
+    }
 }
 
 /// Percent-encoded, all but the plainest characters.
@@ -63,10 +179,27 @@ fn encoded(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::encoded;
+    use super::*;
 
     #[test]
     fn reserved_characters_are_encoded() {
         assert_eq!(encoded("a.*&b=ü"), "a.%2A%26b%3D%C3%BC");
+    }
+
+    #[test]
+    fn a_server_is_named_in_the_usual_ways() {
+        for (url, authority, prefix) in [
+            ("http://127.0.0.1:8080", "127.0.0.1:8080", ""),
+            ("http://127.0.0.1:8080/", "127.0.0.1:8080", ""),
+            ("localhost:8080", "localhost:8080", ""),
+            ("http://graphite.example/metrics/", "graphite.example:80", "/metrics"),
+            ("http://[::1]:8080", "[::1]:8080", ""),
+        ] {
+            let server = Server::at(url).unwrap();
+            assert_eq!((&*server.authority, &*server.prefix), (authority, prefix), "{url}");
+        }
+        for url in ["https://a", "http://", "ftp://a"] {
+            assert!(Server::at(url).unwrap_err().to_string().contains("http://127.0.0.1:8080"), "{url}");
+        }
     }
 }

@@ -10,7 +10,10 @@ use parking_lot::Mutex;
 
 use crate::bundle::Bundle;
 use crate::http::browser::{Branch, Browse, Health, Listing, Place, Portrait, Wanted};
-use crate::http::{Backend, EventLog, ImportOptions, Imported, Moving, NameStream, Node, TaggedSeries};
+use crate::http::{
+    Backend, Care, Deleted, Description, EventLog, ImportOptions, Imported, Moving, NameStream, Node, Stats,
+    TaggedSeries, Usage,
+};
 use crate::index::SharedIndex;
 use graphite_render::{FetchRequest, Fetched, Source};
 use plumbago_model::{
@@ -85,6 +88,30 @@ fn canonical(path: &str) -> String {
     name::canonical(path, 100).unwrap().into_owned()
 }
 
+/// Says what it was asked.
+impl Care for FakeBackend {
+    fn delete_matching(&self, query: &str, trial: bool) -> Result<Deleted, QueryError> {
+        Ok(Deleted { deleted: !trial, metrics: vec![query.to_owned()], only_directories: false })
+    }
+
+    fn names(&self, query: &str) -> Result<Vec<String>, QueryError> {
+        Ok(vec![query.to_owned()])
+    }
+
+    fn usage(&self, query: &str) -> Result<Usage, QueryError> {
+        Ok(Usage { metrics: query.len() as u64, ..Usage::default() })
+    }
+
+    fn stats(&self) -> Result<Stats, QueryError> {
+        Ok(Stats { metrics: LEAVES.len() as u64, ..Stats::default() })
+    }
+
+    fn describe_metric(&self, name: &str) -> Result<Option<Description>, QueryError> {
+        let known = LEAVES.contains(&name);
+        Ok(known.then(|| Description { name: name.to_owned(), ..Description::default() }))
+    }
+}
+
 /// Keeps what it gets, and gives it back by name.
 impl Moving for FakeBackend {
     fn max_import_bytes(&self) -> usize {
@@ -118,6 +145,14 @@ impl Backend for FakeBackend {
 
     fn browse(&self) -> &dyn Browse {
         self
+    }
+
+    fn moving(&self) -> Option<&dyn Moving> {
+        Some(self)
+    }
+
+    fn care(&self) -> Option<&dyn Care> {
+        Some(self)
     }
 
     fn find(

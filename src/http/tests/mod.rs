@@ -5,6 +5,7 @@
 mod browser;
 mod bundles;
 mod carbonapi;
+mod care;
 mod events;
 mod fake;
 mod find;

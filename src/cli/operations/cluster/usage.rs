@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
 
-use super::super::selection::Selection;
 use super::super::{canonical_name, meter, nothing_matches, open, print_fields};
 use super::{Stages, default_policy, leaves, names};
 use crate::cli::{Info, Output, Usage, UsageError, table, to_stdout, words};
@@ -14,7 +13,7 @@ use crate::server::now;
 use crate::store::cassandra::names::{Names, identity};
 use crate::store::cassandra::{Held, TableSize, held, sizes, writers};
 use plumbago_model::glob::Glob;
-use plumbago_model::{Stage, StageKind};
+use plumbago_model::{Selection, Stage, StageKind};
 
 /// Metrics counted in one go.
 const BATCH: usize = 200;
@@ -25,7 +24,8 @@ const AGGREGATED_ROW_BYTES: u64 = 32;
 
 /// Counts the rows of all metrics that match.
 pub(in crate::cli::operations) fn du(config: &Config, arguments: &Usage, output: Output) -> Result<()> {
-    let selection = Selection::parse(&arguments.glob)?;
+    let selection =
+        Selection::with_all_below(&arguments.glob).map_err(|error| UsageError(error.to_string()))?;
     let names = names(config)?;
     let found = selected(&names, &selection)?;
     let (stages, default) = (Stages::new(names.cluster())?, default_policy(config));

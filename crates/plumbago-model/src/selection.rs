@@ -1,32 +1,43 @@
-//! What `du` counts: all metrics at or below what a glob matches, with or without tags.
+//! Which metrics a person means by a glob with tags behind it.
 
 use std::collections::BTreeSet;
 
-use anyhow::Result;
-
-use crate::cli::UsageError;
-use plumbago_model::glob::Glob;
-use plumbago_model::name;
+use crate::glob::{Glob, GlobError};
+use crate::name;
 
 /// `servers.*`, or `disk.*;dc=ams*` for the metrics that have such a tag.
-pub(super) struct Selection {
+#[derive(Debug)]
+pub struct Selection {
     path: String,
-    /// The paths themselves, and all below them; no path can be below one of the greatest depth.
+    /// The paths themselves, and perhaps all below them.
     globs: Vec<Glob>,
     tags: Vec<(String, Glob)>,
 }
 
 impl Selection {
-    pub(super) fn parse(text: &str) -> Result<Self> {
-        let (path, tags) = split_tags(text).unwrap_or((text, Vec::new()));
-        let mut globs = vec![parse(path)?];
-        globs.extend(Glob::parse(&format!("{path}.**")));
-        let tag = |(tag, value): (&str, &str)| Ok((tag.to_owned(), parse(&undotted(value))?));
-        Ok(Self { path: path.to_owned(), globs, tags: tags.into_iter().map(tag).collect::<Result<_>>()? })
+    /// What the glob matches, and all below that.
+    pub fn with_all_below(text: &str) -> Result<Self, GlobError> {
+        let mut selection = Self::exactly(text)?;
+        // No path can be below one of the greatest depth.
+        selection.globs.extend(Glob::parse(&format!("{}.**", selection.path)));
+        Ok(selection)
     }
 
-    /// Does it count this metric, by its canonical name?
-    pub(super) fn takes(&self, name: &str) -> bool {
+    /// What the glob matches, and nothing below.
+    pub fn exactly(text: &str) -> Result<Self, GlobError> {
+        let (path, tags) = split_tags(text).unwrap_or((text, Vec::new()));
+        let tag = |(tag, value): (&str, &str)| Ok((tag.to_owned(), Glob::parse(&undotted(value))?));
+        let tags = tags.into_iter().map(tag).collect::<Result<_, _>>()?;
+        Ok(Self { path: path.to_owned(), globs: vec![Glob::parse(path)?], tags })
+    }
+
+    /// Does it name tags?
+    pub fn has_tags(&self) -> bool {
+        !self.tags.is_empty()
+    }
+
+    /// Does it take this metric, by its canonical name?
+    pub fn takes(&self, name: &str) -> bool {
         let is_tagged = name::is_tagged(name);
         let path = if is_tagged { name::tag(name, "name") } else { name };
         let has = |(tag, glob): &(String, Glob)| {
@@ -38,7 +49,7 @@ impl Selection {
     }
 
     /// Globs that find all it takes, and perhaps more, where a name with tags lies in the tree like any other.
-    pub(super) fn patterns(&self) -> BTreeSet<String> {
+    pub fn patterns(&self) -> BTreeSet<String> {
         let path = &self.path;
         BTreeSet::from([path.clone(), format!("{path}.**"), format!("{path};*"), format!("{path};*.**")])
     }
@@ -59,10 +70,6 @@ fn undotted(value: &str) -> String {
     value.replace('.', "\u{1}")
 }
 
-fn parse(glob: &str) -> Result<Glob> {
-    Ok(Glob::parse(glob).map_err(|error| UsageError(error.to_string()))?)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -79,7 +86,7 @@ mod tests {
     ];
 
     fn taken(text: &str) -> Vec<&'static str> {
-        let selection = Selection::parse(text).unwrap();
+        let selection = Selection::with_all_below(text).unwrap();
         NAMES.into_iter().filter(|name| selection.takes(name)).collect()
     }
 
@@ -96,6 +103,17 @@ mod tests {
     }
 
     #[test]
+    fn an_exact_selection_takes_nothing_below() {
+        let taken = |text| {
+            let selection = Selection::exactly(text).unwrap();
+            NAMES.into_iter().filter(|name| selection.takes(name)).collect::<Vec<_>>()
+        };
+        assert_eq!(taken("a"), ["a"]);
+        assert_eq!(taken("a.*"), ["a.b"]);
+        assert_eq!(taken("disk.*;host=web2"), &NAMES[5..7]);
+    }
+
+    #[test]
     fn tags_must_all_match() {
         assert_eq!(taken("*;dc=*"), &NAMES[4..7]);
         assert_eq!(taken("disk.used;dc=ams"), &NAMES[4..5]);
@@ -107,8 +125,12 @@ mod tests {
     #[test]
     fn its_patterns_find_all_it_takes() {
         for text in ["*", "a", "a.*", "disk", "disk.used", "disk.used;host=*", "*;dc=ams", "{a.b,disk}"] {
-            let globs: Vec<Glob> =
-                Selection::parse(text).unwrap().patterns().iter().map(|p| parse(p).unwrap()).collect();
+            let globs: Vec<Glob> = Selection::with_all_below(text)
+                .unwrap()
+                .patterns()
+                .iter()
+                .map(|p| Glob::parse(p).unwrap())
+                .collect();
             for name in taken(text) {
                 assert!(globs.iter().any(|glob| glob.matches(name)), "{text}: {name}");
             }
@@ -117,7 +139,7 @@ mod tests {
 
     #[test]
     fn a_pattern_of_the_greatest_depth_is_no_mistake() {
-        assert!(Selection::parse(&vec!["*"; 63].join(".")).is_ok());
-        assert!(Selection::parse("").is_err());
+        assert!(Selection::with_all_below(&vec!["*"; 63].join(".")).is_ok());
+        assert!(Selection::with_all_below("").is_err());
     }
 }

@@ -1,0 +1,146 @@
+//! Looking after the metrics of a running server: `/internal/delete`, `usage`, `stats` and `info`.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde::{Deserialize, Serialize};
+use tokio::task::spawn_blocking;
+
+use super::call::Call;
+use super::error::{Asked, Failure};
+use super::find::to_json;
+use super::{Api, reply};
+use plumbago_model::QueryError;
+
+/// What was deleted, or would be.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Deleted {
+    /// False for a trial.
+    pub deleted: bool,
+    /// The names, in order.
+    pub metrics: Vec<String>,
+    /// Nothing but directories matched.
+    pub only_directories: bool,
+}
+
+/// What some metrics take up.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Usage {
+    /// How many there are.
+    pub metrics: u64,
+    /// Bytes of their chunks.
+    pub bytes: u64,
+    /// Points of the whole store that are not in blocks yet, and so not in `bytes`.
+    pub points_in_log: u64,
+}
+
+/// Numbers about the whole store.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stats {
+    /// The data directory.
+    pub path: String,
+    /// Metrics in the index.
+    pub metrics: u64,
+    /// Bytes of all blocks.
+    pub block_bytes: u64,
+    /// Points that are not in blocks yet.
+    pub points_in_log: u64,
+    /// Memory of the index.
+    pub index_bytes: u64,
+    /// Every policy in use, in the catalogue's form.
+    pub policies: Vec<String>,
+}
+
+/// What is known about one metric.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Description {
+    /// Its name.
+    pub name: String,
+    /// Its number in the store.
+    pub id: u32,
+    /// Its policy, in the catalogue's form.
+    pub policy: String,
+    /// The first second with data.
+    pub first: Option<u32>,
+    /// The time of the last point, and its value.
+    pub last: Option<(u32, f64)>,
+    /// Bytes of its chunks.
+    pub bytes: u64,
+}
+
+/// Looking after metrics.
+pub trait Care {
+    /// Deletes the metrics that a glob matches, with their points; `;tag=GLOB` behind it means tagged ones. A trial only lists them.
+    fn delete_matching(&self, query: &str, trial: bool) -> Result<Deleted, QueryError>;
+
+    /// The names of all metrics that a glob matches, with tags and without; `;tag=GLOB` behind it means tagged ones.
+    fn names(&self, query: &str) -> Result<Vec<String>, QueryError>;
+
+    /// What the metrics at and below a glob take up.
+    fn usage(&self, query: &str) -> Result<Usage, QueryError>;
+
+    /// Numbers about the whole store.
+    fn stats(&self) -> Result<Stats, QueryError>;
+
+    /// What is known about a metric, if it is there.
+    fn describe_metric(&self, name: &str) -> Result<Option<Description>, QueryError>;
+}
+
+/// `POST /internal/delete`: `query`, and `dry_run` to only list.
+pub(super) async fn delete(State(api): State<Arc<Api>>, call: Call) -> Result<Response, Failure> {
+    let (query, trial) = (required(&call, "query")?, call.params.switch("dry_run")?);
+    answered(api, move |care| {
+        let deleted = care.delete_matching(&query, trial)?;
+        if !trial {
+            tracing::info!(query, metrics = deleted.metrics.len(), "metrics were deleted by a call");
+        }
+        Ok(Some(deleted))
+    })
+    .await
+}
+
+/// `GET /internal/names`: `query`.
+pub(super) async fn names(State(api): State<Arc<Api>>, call: Call) -> Result<Response, Failure> {
+    let query = required(&call, "query")?;
+    answered(api, move |care| care.names(&query).map(Some)).await
+}
+
+/// `GET /internal/usage`: `query`.
+pub(super) async fn usage(State(api): State<Arc<Api>>, call: Call) -> Result<Response, Failure> {
+    let query = required(&call, "query")?;
+    answered(api, move |care| care.usage(&query).map(Some)).await
+}
+
+/// `GET /internal/stats`
+pub(super) async fn stats(State(api): State<Arc<Api>>) -> Result<Response, Failure> {
+    answered(api, |care| care.stats().map(Some)).await
+}
+
+/// `GET /internal/info`: `name`. 404 without such a metric.
+pub(super) async fn info(State(api): State<Arc<Api>>, call: Call) -> Result<Response, Failure> {
+    let name = required(&call, "name")?;
+    answered(api, move |care| care.describe_metric(&name)).await
+}
+
+fn required(call: &Call, name: &str) -> Result<String, Failure> {
+    let value = call.params.get(name).filter(|value| !value.is_empty());
+    value.map(str::to_owned).ok_or_else(|| Failure::Invalid(format!("`{name}` is missing")))
+}
+
+/// Runs work that is never given up half way: a deletion goes on when its caller is gone.
+async fn answered<T: Serialize + Send + 'static>(
+    api: Arc<Api>,
+    work: impl FnOnce(&dyn Care) -> Result<Option<T>, QueryError> + Send + 'static,
+) -> Result<Response, Failure> {
+    let work = spawn_blocking(move || {
+        let care = api.backend.care().ok_or_else(Failure::no_store)?;
+        work(care).map_err(|error| Failure::of(error, Asked::Names))
+    });
+    let found = work.await.map_err(|_| Failure::Internal)??;
+    let found = found.ok_or_else(|| Failure::NotFound("there is no such metric".to_owned()))?;
+    let mut response = reply::body(StatusCode::OK, "application/json", to_json(&found));
+    reply::never_cached(&mut response);
+    Ok(response)
+}

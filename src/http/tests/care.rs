@@ -1,0 +1,35 @@
+//! Looking after metrics: what is answered, and to whom.
+
+use serde_json::json;
+
+use super::Server;
+
+#[test]
+fn calls_answer_as_json() {
+    let server = Server::start();
+    let post = |path: &str| server.request("POST", path, &[], "");
+    let reply = post("/internal/delete?query=a.*&dry_run=1");
+    let expected = json!({ "deleted": false, "metrics": ["a.*"], "only_directories": false });
+    assert_eq!(serde_json::from_str::<serde_json::Value>(&reply.body).unwrap(), expected);
+    assert!(post("/internal/delete/?query=a.*").body.contains("\"deleted\":true"));
+    assert_eq!(server.json("/internal/usage?query=a.b")["metrics"], 3);
+    assert_eq!(server.json("/internal/names?query=a.b"), json!(["a.b"]));
+    assert_eq!(server.json("/internal/stats")["metrics"], 14);
+    assert_eq!(server.json("/internal/info?name=a.b")["name"], "a.b");
+    assert_eq!(server.get("/internal/info?name=not.there").status, 404);
+}
+
+#[test]
+fn what_is_missing_is_named_and_a_get_deletes_nothing() {
+    let server = Server::start();
+    let reply = server.request("POST", "/internal/delete", &[], "");
+    assert_eq!(reply.status, 400);
+    assert!(reply.body.contains("`query` is missing"), "{}", reply.body);
+    assert_eq!(server.get("/internal/delete?query=a").status, 405);
+    for path in
+        ["/internal/names?query=a", "/internal/usage?query=a", "/internal/stats", "/internal/info?name=a.b"]
+    {
+        let reply = server.request("GET", path, &[("x-forwarded-for", "192.0.2.1")], "");
+        assert_eq!(reply.status, 403, "{path}");
+    }
+}

@@ -1,0 +1,89 @@
+//! Looking after metrics: what the commands and `/internal/*` ask for.
+
+use super::engine::Engine;
+use crate::http::{Care, Deleted, Description, Stats, Usage};
+use crate::index::FindLimits;
+use plumbago_model::glob::Glob;
+use plumbago_model::{Cancel, MetricId, QueryError, Selection, Span, name};
+
+/// Metrics deleted in one go: cuts wait for each.
+const DELETE_BATCH: usize = 10_000;
+
+impl Care for Engine {
+    fn delete_matching(&self, query: &str, trial: bool) -> Result<Deleted, QueryError> {
+        let selection = Selection::exactly(query)?;
+        let found = if selection.has_tags() { self.selected(&selection) } else { self.matching(query)? };
+        let only_directories = found.is_empty() && !selection.has_tags() && self.has_directories(query)?;
+        if !trial {
+            let mut ids: Vec<MetricId> = found.iter().map(|(id, _)| *id).collect();
+            ids.sort_unstable();
+            for batch in ids.chunks(DELETE_BATCH) {
+                self.delete(batch)?;
+            }
+            self.points.sync()?;
+        }
+        let metrics = found.into_iter().map(|(_, name)| name).collect();
+        Ok(Deleted { deleted: !trial, metrics, only_directories })
+    }
+
+    fn names(&self, query: &str) -> Result<Vec<String>, QueryError> {
+        let selection = Selection::exactly(query)?;
+        Ok(self.selected(&selection).into_iter().map(|(_, name)| name).collect())
+    }
+
+    fn usage(&self, query: &str) -> Result<Usage, QueryError> {
+        let selection = Selection::with_all_below(query)?;
+        let ids: Vec<MetricId> = self.selected(&selection).into_iter().map(|(id, _)| id).collect();
+        let bytes = self.chunk_bytes(&ids)?;
+        Ok(Usage { metrics: ids.len() as u64, bytes, points_in_log: self.points.held() as u64 })
+    }
+
+    fn stats(&self) -> Result<Stats, QueryError> {
+        let policies = self.points.policies().all();
+        let index = self.index.read();
+        Ok(Stats {
+            path: self.config.store.path.display().to_string(),
+            metrics: index.len() as u64,
+            block_bytes: self.stored_bytes(),
+            points_in_log: self.points.held() as u64,
+            index_bytes: index.memory_bytes() as u64,
+            policies: policies.iter().map(|(_, policy)| policy.to_string()).collect(),
+        })
+    }
+
+    fn describe_metric(&self, name: &str) -> Result<Option<Description>, QueryError> {
+        let name = name::canonical(name, self.config.ingest.max_name_bytes).map_err(QueryError::invalid)?;
+        let Some(id) = self.index.read().lookup(name.as_bytes()) else { return Ok(None) };
+        let Some((policy, span)) = self.points.state(id) else { return Ok(None) };
+        let Some(policy) = self.points.policies().get(policy) else { return Ok(None) };
+        Ok(Some(Description {
+            name: name.into_owned(),
+            id: id.0,
+            policy: policy.to_string(),
+            first: (span != Span::EMPTY).then_some(span.first),
+            last: self.last_point(id, span, &Cancel::never())?,
+            bytes: self.chunk_bytes(&[id])?,
+        }))
+    }
+}
+
+impl Engine {
+    /// The metrics of a selection, by ascending id.
+    fn selected(&self, selection: &Selection) -> Vec<(MetricId, String)> {
+        let index = self.index.read();
+        let taken = |id: MetricId| {
+            let name = index.name(id).filter(|name| selection.takes(name))?;
+            Some((id, name.to_owned()))
+        };
+        (0..self.points.id_bound()).map(MetricId).filter_map(taken).collect()
+    }
+
+    fn matching(&self, query: &str) -> Result<Vec<(MetricId, String)>, QueryError> {
+        self.index.find_leaves(&Glob::parse(query)?, FindLimits::NONE, &Cancel::never())
+    }
+
+    fn has_directories(&self, query: &str) -> Result<bool, QueryError> {
+        let found = self.index.find(&Glob::parse(query)?, FindLimits::NONE, &Cancel::never())?;
+        Ok(found.iter().any(|node| node.directory))
+    }
+}
