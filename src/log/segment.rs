@@ -48,6 +48,12 @@ pub fn segments(dir: &Path, floor: u64) -> Result<Vec<(u64, PathBuf)>, LogError>
     Ok(found)
 }
 
+/// Bytes of all segments in `dir`. One that is removed meanwhile does not count.
+pub fn size_bytes(dir: &Path) -> Result<u64, LogError> {
+    let bytes = |path: &Path| std::fs::metadata(path).map_or(0, |file| file.len());
+    Ok(segments(dir, 0)?.iter().map(|(_, path)| bytes(path)).sum())
+}
+
 pub(super) fn segment_path(dir: &Path, number: u64) -> PathBuf {
     dir.join(format!("{number:08}.log"))
 }

@@ -1,6 +1,5 @@
 //! Work beside the requests: syncing the log, cutting, filling in stages, expiring, merging, watching the disk.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
@@ -8,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
+use super::disk::free_bytes;
 use super::engine::{Engine, now};
 use super::own_metrics::OwnMetrics;
 use crate::config::OwnMetrics as OwnMetricsConfig;
@@ -200,11 +200,6 @@ fn watch_disk(engine: &Engine, ending: &Ending) {
             return;
         }
     }
-}
-
-fn free_bytes(path: &Path) -> rustix::io::Result<u64> {
-    let stat = rustix::fs::statvfs(path)?;
-    Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
 }
 
 impl Engine {

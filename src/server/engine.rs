@@ -104,7 +104,7 @@ impl Engine {
 
     /// Bytes of all blocks.
     pub fn stored_bytes(&self) -> u64 {
-        self.store.points.size_bytes()
+        self.store.points.disk_usage().blocks()
     }
 
     /// Bytes of the blocks' chunks of some metrics, by ascending id.

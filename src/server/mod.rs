@@ -5,6 +5,7 @@ mod background;
 mod browse;
 mod cluster;
 mod copy;
+mod disk;
 mod engine;
 mod events;
 mod local_metrics;

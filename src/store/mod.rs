@@ -30,6 +30,7 @@ mod upstream;
 
 pub use upstream::{Chore, Described, Doomed, Hit, LocalMetrics, Upstream};
 
+use std::collections::BTreeMap;
 use std::ops::{ControlFlow, RangeInclusive};
 use std::path::PathBuf;
 
@@ -195,8 +196,26 @@ pub trait PointStore: Send + Sync {
     /// Bytes that the chunks of some metrics take up on this machine; ids must ascend.
     fn chunk_bytes(&self, metrics: &[MetricId]) -> Result<u64, StoreError>;
 
-    /// Bytes on disk, as far as the store knows.
-    fn size_bytes(&self) -> u64;
+    /// What the store takes up on this machine's disk.
+    fn disk_usage(&self) -> DiskUsage;
+}
+
+/// Bytes that a store takes up on this machine's disk.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DiskUsage {
+    /// Blocks, by their stage.
+    pub stages: BTreeMap<Stage, u64>,
+    /// Of the blocks, those that have to be delivered still.
+    pub spool: u64,
+    /// Names, policies and events.
+    pub catalogue: u64,
+}
+
+impl DiskUsage {
+    /// All blocks.
+    pub fn blocks(&self) -> u64 {
+        self.stages.values().sum()
+    }
 }
 
 /// Slots being written, invisible until the commit.

@@ -8,7 +8,7 @@ use std::sync::{Arc, LazyLock};
 use plumbago::store::cassandra::schema::{Indexes, Replication, Schema, apply};
 use plumbago::store::cassandra::{Cluster, Events, Sender, Settings};
 use plumbago::store::clustered::{Clustered, Deliverer, WriterNumber};
-use plumbago::store::{Column, Cut, EventStore, MetricStore, PointStore, Position, Snapshot, StoreError};
+use plumbago::store::{Column, Cut, DiskUsage, EventStore, MetricStore, PointStore, Position, Snapshot, StoreError};
 use plumbago::telemetry::Telemetry;
 use plumbago_model::{Aggregator, Event, EventId, MetricId, Retention, Stage};
 
@@ -180,8 +180,8 @@ impl PointStore for Delivered {
         self.store.points.chunk_bytes(metrics)
     }
 
-    fn size_bytes(&self) -> u64 {
-        self.store.points.size_bytes()
+    fn disk_usage(&self) -> DiskUsage {
+        self.store.points.disk_usage()
     }
 }
 
