@@ -19,7 +19,7 @@ use graphite_render::{BrokenTarget, Rendered, Request, Series, Source, TimeRange
 use plumbago_model::Cancel;
 
 /// Names a target that could not be read, and says why. One line for each.
-const BROKEN_TARGET: HeaderName = HeaderName::from_static("x-plumbago-broken-target");
+pub(super) const BROKEN_TARGET: HeaderName = HeaderName::from_static("x-plumbago-broken-target");
 /// Such lines in one answer.
 const MAX_BROKEN_NAMED: usize = 8;
 /// Characters of a target in such a line.

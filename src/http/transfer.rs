@@ -13,6 +13,7 @@ use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::{NotForContentType, Predicate, SizeAbove};
 use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 
+use super::render::BROKEN_TARGET;
 use super::{Api, info};
 use crate::config::{self, PageOrigins};
 
@@ -50,7 +51,7 @@ fn page_origins(origins: &PageOrigins) -> Option<CorsLayer> {
     let cors = CorsLayer::new()
         .allow_methods([Method::GET, Method::HEAD, Method::POST])
         .allow_headers(AllowHeaders::mirror_request())
-        .expose_headers([HeaderName::from_static("x-request-id")])
+        .expose_headers([HeaderName::from_static("x-request-id"), BROKEN_TARGET])
         .max_age(REMEMBERED);
     match origins {
         PageOrigins::Any => Some(cors.allow_origin(AllowOrigin::any())),

@@ -10,7 +10,7 @@ import { earlier, later, startRange, zoomIn, zoomOut } from "./range.js";
 import { startSearch } from "./search.js";
 import { startShare } from "./share.js";
 import { state } from "./state.js";
-import { startTargets } from "./targets.js";
+import { showMistakes, startTargets } from "./targets.js";
 import { nextTheme, startTheme } from "./theme.js";
 import { Tree } from "./tree.js";
 import { showWelcome } from "./welcome.js";
@@ -23,7 +23,7 @@ const view = (name) => {
 
 const recolour = () => graph.recolour();
 startTheme(recolour);
-const graph = new Graph();
+const graph = new Graph(showMistakes);
 const tree = new Tree(showMetric);
 startRange({ shown: () => graph.shown(), again: () => graph.draw() });
 startTargets(showMetric);
@@ -45,6 +45,7 @@ state.watch(["targets"], () => {
 
 let known;
 startHealth((health) => {
+  graph.retry();
   showWelcome(health);
   const seen = `${health.metrics} ${health.tagged}`;
   // Counts change only when metrics come or go.

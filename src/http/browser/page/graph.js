@@ -3,10 +3,10 @@
 import { byId, el } from "./dom.js";
 import { Legend } from "./legend.js";
 import { zoomOut, zoomTo } from "./range.js";
-import { ask } from "./server.js";
+import { renderGood } from "./render.js";
 import { state } from "./state.js";
 import { colour } from "./theme.js";
-import { count, short, time } from "./words.js";
+import { count, sentence, short, time } from "./words.js";
 
 /** Lines that are drawn: more are not told apart by anybody. */
 const MOST_LINES = 100;
@@ -24,7 +24,9 @@ export const renderParameters = (format, width) => ({
 });
 
 export class Graph {
-  constructor() {
+  /** `broken(reasons)` is called after each render with the reasons for targets that cannot be drawn. */
+  constructor(broken) {
+    this.broken = broken;
     this.place = byId("plot");
     this.note = byId("note");
     this.legend = new Legend(byId("legend"), this);
@@ -62,16 +64,33 @@ export class Graph {
     this.place.setAttribute("aria-busy", "true");
     try {
       const width = Math.max(200, Math.round(this.place.clientWidth));
-      const found = await ask("render", renderParameters("json", width), signal);
-      if (!signal.aborted) this.show(found);
+      const { series, broken } = await renderGood(renderParameters("json", width), signal);
+      if (signal.aborted) return;
+      this.show(series);
+      this.broken(broken);
     } catch (error) {
-      if (error.name !== "AbortError") this.clear(error.message, true);
+      if (error.name !== "AbortError") this.failed(error);
     } finally {
       if (!signal.aborted) this.place.removeAttribute("aria-busy");
     }
   }
 
+  /** Says why there is no new graph. The last one stays unless the query itself is wrong. */
+  failed(error) {
+    if (error.status >= 400 && error.status < 500) return this.clear(error.message, true);
+    this.waiting = true;
+    const last = this.plot ? `This is the last graph, from ${time(this.drawnAt)}. ` : "";
+    this.say(`${sentence(error.message)} ${last}The page keeps trying.`, true);
+  }
+
+  /** Draws if the last attempt got no answer: the server is back. */
+  retry() {
+    if (this.waiting) this.draw();
+  }
+
   clear(text, wrong = false) {
+    this.waiting = false;
+    this.broken(new Map());
     this.destroy();
     this.series = [];
     this.legend.show([]);
@@ -84,6 +103,8 @@ export class Graph {
   }
 
   show(found) {
+    this.waiting = false;
+    this.drawnAt = Date.now() / 1000;
     if (found.length === 0)
       return this.clear("No series match. A glob takes one * for each place between dots.");
     const drawn = found.slice(0, MOST_LINES);

@@ -1,19 +1,46 @@
 // What the page asks the server. All addresses are relative, so that it works below a path of a proxy, too.
 
-/** An answer that was none, with the server's own words. */
+/** The server refused, in its own words. */
 export class Refused extends Error {
   constructor(status, text) {
-    super(text.trim().split("\n")[0] || `the server answered ${status}`);
+    super(text.trim().split("\n")[0] || `The server answered ${status}.`);
     this.status = status;
+  }
+}
+
+/** No answer came. The browser's own words for that, such as "Failed to fetch", help nobody. */
+export class Unreachable extends Error {
+  constructor() {
+    super("The server does not answer.");
   }
 }
 
 /** GETs JSON. `parameters` is an object whose values may be lists. */
 export async function ask(path, parameters = {}, signal = undefined) {
-  const answer = await fetch(address(path, parameters), { signal });
-  if (!answer.ok) throw new Refused(answer.status, await answer.text());
-  // Python writes infinity as a number that is too large, which JSON.parse reads as infinity.
-  return answer.json();
+  return read(await get(path, parameters, signal));
+}
+
+/** GETs an answer; throws if there is none, or if the server refuses. */
+export async function get(path, parameters, signal) {
+  const answer = await fetch(address(path, parameters), { signal }).catch(unlessAborted);
+  if (answer.ok) return answer;
+  // An HTML page is a proxy's, and says nothing to a person in one line.
+  const isPage = answer.headers.get("content-type")?.startsWith("text/html");
+  throw new Refused(answer.status, isPage ? "" : await answer.text().catch(unlessAborted));
+}
+
+/** The JSON of an answer. */
+export async function read(answer) {
+  // The server writes infinity as a number that is too large, and JSON.parse reads that as infinity.
+  return answer.json().catch((error) => {
+    if (error instanceof SyntaxError)
+      throw new Error("The answer is not Plumbago's. A proxy may want you to log in: reload the page.");
+    return unlessAborted(error);
+  });
+}
+
+function unlessAborted(error) {
+  throw error.name === "AbortError" ? error : new Unreachable();
 }
 
 /** A relative address with its parameters. */

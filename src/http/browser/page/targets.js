@@ -5,9 +5,12 @@ import { button, byId, copyButton, el } from "./dom.js";
 import { at, isMetric, makesSeries, wrap } from "./expression.js";
 import { children, functions, tagNames, tagValues } from "./server.js";
 import { state } from "./state.js";
-import { count } from "./words.js";
+import { count, sentence } from "./words.js";
 
 const MOST = 40;
+
+/** Why targets cannot be drawn, by target. */
+let mistakes = new Map();
 
 /** Sets the list up. `picked(name)` is called when somebody asks about a metric. */
 export function startTargets(picked) {
@@ -22,6 +25,25 @@ export function startTargets(picked) {
   });
 }
 
+/** Shows next to each target why it cannot be drawn. */
+export function showMistakes(reasons) {
+  mistakes = reasons;
+  for (const line of document.querySelectorAll("#targets .target-row")) mark(line);
+}
+
+function mark(line) {
+  const field = line.querySelector(".target");
+  const reason = mistakes.get(field.value);
+  const place = line.querySelector(".mistake");
+  place.textContent = reason ? sentence(plain(reason)) : "";
+  place.hidden = !reason;
+  if (reason) field.setAttribute("aria-invalid", "true");
+  else field.removeAttribute("aria-invalid");
+}
+
+/** The reason without what the row says already. */
+const plain = (reason) => /^Invalid parameters \((.*)\)(?:; targets: ".*")?$/s.exec(reason)?.[1] ?? reason;
+
 /** Brings the lines in step with the targets, without touching the one that is being written in. */
 function draw(rows, picked) {
   const lines = [...rows.children];
@@ -32,6 +54,7 @@ function draw(rows, picked) {
     const field = line.querySelector(".target");
     if (field.value !== target) field.value = target;
     line.classList.toggle("plain", isMetric(target) && target !== "");
+    mark(line);
   });
 }
 
@@ -51,6 +74,7 @@ function row(index, picked) {
     autocapitalize: "none",
     placeholder: "A metric, a glob, or a function of them",
     "aria-label": `Query ${letter}`,
+    "aria-describedby": `mistake-${index}`,
   });
   const wrapper = el("input", {
     class: "function",
@@ -76,6 +100,7 @@ function row(index, picked) {
     about,
     copyButton(`target ${letter}`, () => field.value),
     remove,
+    el("p", { class: "mistake wrong", id: `mistake-${index}`, role: "status", hidden: true }),
   );
   const commit = () => put(index, field.value.trim());
   complete(field, { suggest: suggestIn(field), take: (item) => insert(field, item), submit: commit });

@@ -11,6 +11,9 @@ const UNITS = [
 /** 1,234,567 */
 export const count = (number) => whole.format(number);
 
+/** With a capital letter and an end. */
+export const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1).replace(/[^.!?]$/, "$&.");
+
 /** At most five characters or so: 1.2M, 0.031, 42. */
 export function short(value) {
   if (value === null || value === undefined || Number.isNaN(value)) return "–";
