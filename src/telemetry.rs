@@ -145,7 +145,7 @@ impl Telemetry {
 
     fn write_labelled(&self, text: &mut Text) {
         let name = "plumbago_points_rejected_total";
-        text.family("counter", name, "Points refused, by reason.");
+        text.family("counter", name, "Points rejected, by reason.");
         for &reason in Reject::ALL {
             text.sample(name, &[("reason", reason.label())], self.rejected(reason));
         }

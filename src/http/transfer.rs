@@ -46,7 +46,7 @@ async fn answer_options(request: Request, next: Next) -> Response {
     if request.method() == Method::OPTIONS { info::options() } else { next.run(request).await }
 }
 
-/// Nobody is let in unless asked for: a page elsewhere may not read the metrics of whoever visits it.
+/// By default no other page is allowed: it could read the metrics through the browser of any of its visitors.
 fn page_origins(origins: &PageOrigins) -> Option<CorsLayer> {
     let cors = CorsLayer::new()
         .allow_methods([Method::GET, Method::HEAD, Method::POST])

@@ -8,7 +8,7 @@ use crate::store::embedded::stage_dir;
 use crate::telemetry::Disk;
 
 impl Engine {
-    /// Looks now. That reads no file: it asks for the sizes of a few, and the blocks are known.
+    /// The sizes as of now. This is cheap: the sizes of blocks are in memory, and the others are a few calls of `stat`.
     pub(super) fn disk(&self) -> Disk {
         let usage = self.store.points.disk_usage();
         Disk {

@@ -1,5 +1,5 @@
-//! This server's own numbers as metrics. What carbon-cache has too is under its names, so that dashboards made for carbon show
-//! something; `http` and `disk` are ours.
+//! The server's own numbers as metrics. Those that carbon-cache has too use its names, so dashboards made for carbon work;
+//! `http` and `disk` are Plumbago's.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ const ENDPOINTS: [(&str, &str); 2] = [("http.render", "/render"), ("http.find", 
 /// Shares of the requests that took no longer.
 const QUANTILES: [(&str, f64); 3] = [("p50", 0.5), ("p95", 0.95), ("p99", 0.99)];
 
-/// Numbers that only grow; what is stored is by how much since the last time.
+/// Numbers that only grow. Each point is the difference to the previous interval.
 struct Counted {
     received: u64,
     stored: u64,
@@ -29,7 +29,7 @@ struct Counted {
     took: [Durations; ENDPOINTS.len()],
 }
 
-/// Makes points of them, again and again.
+/// Turns them into points, once per interval.
 pub(super) struct OwnMetrics {
     prefix: String,
     interval_secs: f64,
@@ -65,7 +65,7 @@ impl OwnMetrics {
         Self { prefix: prefix.replace("{host}", &host), interval_secs, last }
     }
 
-    /// The points of now. What is not known has none, such as the latency of an endpoint that nobody asked.
+    /// The points of this interval. Unknown numbers have no point, such as the latency of an endpoint without requests.
     pub(super) fn points(&mut self, engine: &Engine) -> Vec<(Arc<str>, Point)> {
         let process = Process::read();
         let is = Counted::of(&engine.telemetry, &process);
@@ -82,7 +82,7 @@ impl OwnMetrics {
         told.into_iter().map(point).collect()
     }
 
-    /// What carbon-cache has too.
+    /// The numbers that carbon-cache has too.
     fn as_carbon_does(&self, was: &Counted, telemetry: &Telemetry, process: &Process) -> Vec<(String, f64)> {
         let is = &self.last;
         let stored = is.stored - was.stored;

@@ -18,7 +18,7 @@ use crate::server::{CopyError, Engine};
 use plumbago_model::glob::Glob;
 use plumbago_model::{Cancel, MetricId, Span, name};
 
-/// Metrics deleted in one go.
+/// Metrics deleted together.
 const DELETE_BATCH: usize = 10_000;
 
 fn glob(text: &str) -> Result<Glob> {
@@ -72,7 +72,7 @@ pub(super) fn copy(config: &Config, order: &Order, output: Output) -> Result<()>
     })
 }
 
-/// Prints how many metrics a glob has and what they take up.
+/// Prints how many metrics match a glob, and their bytes.
 pub(super) fn du(config: &Config, arguments: &Usage, output: Output) -> Result<()> {
     let selection = Selection::parse(&arguments.glob)?;
     let engine = open_alone(config)?;
@@ -93,7 +93,7 @@ pub(super) fn du(config: &Config, arguments: &Usage, output: Output) -> Result<(
     })?;
     if in_log > 0 {
         let points = words::count(in_log as u64, "point");
-        eprintln!("{points} of the store are still in its log, which is not counted");
+        eprintln!("{points} of the store are still in its log and not counted");
     }
     if ids.is_empty() { Err(nothing_matches(&arguments.glob)) } else { Ok(()) }
 }

@@ -1,4 +1,4 @@
-//! Talking to the server that has the store open: plain HTTP over its own port.
+//! Asks the server that has the store open, over plain HTTP.
 
 use std::fmt::Write as _;
 use std::io::{Read, Write};
@@ -24,7 +24,7 @@ pub(super) fn post(config: &Config, path: &str, body: &str) -> Result<String> {
 
 fn ask(config: &Config, request: &str, body: &str) -> Result<String> {
     let address = config.listen.http.context(
-        "a running server has the store open, and cannot be asked because listen.http is off; stop it, or set listen.http",
+        "a running server has the store open, and listen.http is off, so this command cannot ask it; stop it, or set listen.http",
     )?;
     let mut stream = connect(address)?;
     let length = body.len();
@@ -48,7 +48,7 @@ fn connect(address: SocketAddr) -> Result<TcpStream> {
     Ok(stream)
 }
 
-/// Percent-encoded, all but the plainest characters.
+/// Percent-encodes everything but letters, digits and the like.
 fn encoded(text: &str) -> String {
     let mut out = String::new();
     for byte in text.bytes() {

@@ -1,4 +1,4 @@
-//! What `du` counts: all metrics at or below what a glob matches, with or without tags.
+//! The metrics that `du` counts: all at or below the matches of a glob, with or without tags.
 
 use std::collections::BTreeSet;
 
@@ -8,10 +8,10 @@ use crate::cli::UsageError;
 use plumbago_model::glob::Glob;
 use plumbago_model::name;
 
-/// `servers.*`, or `disk.*;dc=ams*` for the metrics that have such a tag.
+/// `servers.*`, or `disk.*;dc=ams*` for metrics with such a tag.
 pub(super) struct Selection {
     path: String,
-    /// The paths themselves, and all below them; no path can be below one of the greatest depth.
+    /// The paths themselves, and everything below them. Nothing can be below a path of the greatest depth.
     globs: Vec<Glob>,
     tags: Vec<(String, Glob)>,
 }
@@ -25,7 +25,7 @@ impl Selection {
         Ok(Self { path: path.to_owned(), globs, tags: tags.into_iter().map(tag).collect::<Result<_>>()? })
     }
 
-    /// Does it count this metric, by its canonical name?
+    /// Does it include the metric of this canonical name?
     pub(super) fn takes(&self, name: &str) -> bool {
         let is_tagged = name::is_tagged(name);
         let path = if is_tagged { name::tag(name, "name") } else { name };
@@ -37,14 +37,14 @@ impl Selection {
             && (self.tags.is_empty() || is_tagged && self.tags.iter().all(has))
     }
 
-    /// Globs that find all it takes, and perhaps more, where a name with tags lies in the tree like any other.
+    /// Globs for a cluster, whose tree has tagged names like any other. They find everything it includes, and perhaps more.
     pub(super) fn patterns(&self) -> BTreeSet<String> {
         let path = &self.path;
         BTreeSet::from([path.clone(), format!("{path}.**"), format!("{path};*"), format!("{path};*.**")])
     }
 }
 
-/// The path and the tags of `path;tag=value;…`. A text whose tags are not all of that form has none, as a name has.
+/// The path and the tags of `path;tag=value;…`. As in a name, nothing counts as a tag unless all of them have that form.
 fn split_tags(text: &str) -> Option<(&str, Vec<(&str, &str)>)> {
     let (path, tags) = text.split_once(';')?;
     Some((path, tags.split(';').map(pair).collect::<Option<_>>()?))
@@ -54,7 +54,7 @@ fn pair(text: &str) -> Option<(&str, &str)> {
     text.split_once('=').filter(|(tag, value)| !tag.is_empty() && !value.is_empty())
 }
 
-/// A dot in a value separates nothing, and `*` takes it like any other character. No name has this one in it.
+/// Replaces the dots of a value, which separate nothing there, so that `*` matches them. No name contains this character.
 fn undotted(value: &str) -> String {
     value.replace('.', "\u{1}")
 }

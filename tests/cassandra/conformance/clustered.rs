@@ -227,8 +227,8 @@ fn servers_share_events_and_their_ids_never_meet() {
     assert_eq!(ids.len(), 100);
 }
 
-/// Queries see what others write meanwhile, so a snapshot is not promised to stay. What the cluster has expires there, and
-/// points of a deleted metric are erased there by whoever deletes its name.
+/// Queries see what other servers write meanwhile, so a snapshot may change. Cassandra expires its rows itself, and the server that
+/// deletes a name also deletes the points there.
 mod queried {
     use super::*;
 

@@ -78,7 +78,7 @@ test("it draws again by itself, and not when that is off", async () => {
   const before = renders(page).length;
   await page.waitForRequest((request) => new URL(request.url()).pathname === "/render");
   assert.ok(renders(page).length > before);
-  await page.getByLabel("Draw again", { exact: true }).selectOption("0");
+  await page.getByLabel("Refresh", { exact: true }).selectOption("0");
   assert.equal(shown(page).get("refresh"), "0");
 });
 

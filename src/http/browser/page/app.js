@@ -1,4 +1,4 @@
-// The metric browser: puts its parts together.
+// The metric browser: puts the parts of the page together.
 
 import { byId } from "./dom.js";
 import { isMetric } from "./expression.js";
@@ -36,7 +36,7 @@ startSearch({
   },
 });
 
-// The card shows a metric that is drawn; when the last one goes, so does the card.
+// The card describes a metric that is drawn. Without one, there is no card.
 state.watch(["targets"], () => {
   const only = state.targets.filter(isMetric);
   if (only.length === 0) hideMetric();
@@ -48,7 +48,7 @@ startHealth((health) => {
   graph.retry();
   showWelcome(health);
   const seen = `${health.metrics} ${health.tagged}`;
-  // Counts change only when metrics come or go.
+  // Counts in the tree change only when metrics are created or deleted.
   if (seen === known) return;
   known = seen;
   tree.refresh(health);

@@ -1,4 +1,4 @@
-// What the page asks the server. All addresses are relative, so that it works below a path of a proxy, too.
+// Requests to the server. All URLs are relative, so that the page also works below a path of a proxy.
 
 /** The server refused, in its own words. */
 export class Refused extends Error {
@@ -43,7 +43,7 @@ function unlessAborted(error) {
   throw error.name === "AbortError" ? error : new Unreachable();
 }
 
-/** A relative address with its parameters. */
+/** A relative URL with its parameters. */
 export function address(path, parameters) {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(parameters)) {
@@ -66,7 +66,7 @@ export const health = (signal) => ask("internal/browser/health", {}, signal);
 
 let known;
 
-/** The render functions, by name; asked for once. */
+/** The render functions by name. They are loaded once. */
 export function functions() {
   known ??= ask("functions").catch((error) => {
     known = undefined;
@@ -75,7 +75,7 @@ export function functions() {
   return known;
 }
 
-/** Tags, or values of a tag, that begin so. A server without the tags API knows none. */
+/** Tags that begin with `prefix`; none if the server has no tags API. */
 export async function tagNames(prefix, signal) {
   return ask("tags/autoComplete/tags", { tagPrefix: prefix, limit: 30 }, signal).catch(nothing);
 }
