@@ -1,4 +1,4 @@
-//! How answers travel: compressed, and to whose pages.
+//! Compression of answers, and which other pages may read them (CORS).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use crate::config::{self, PageOrigins};
 /// Shorter answers fit in a packet anyway.
 const WORTH_COMPRESSING: u16 = 1024;
 
-/// How long a browser may remember that it was let in.
+/// How long a browser may cache that access is allowed.
 const REMEMBERED: Duration = Duration::from_secs(3600);
 
 /// Wraps all routes.
@@ -58,7 +58,7 @@ fn page_origins(origins: &PageOrigins) -> Option<CorsLayer> {
         PageOrigins::These(texts) if texts.is_empty() => None,
         PageOrigins::These(texts) => {
             let origins = texts.iter().filter_map(|text| HeaderValue::from_str(text).ok());
-            // A proxy in front of us may want a login, which browsers send along only where that is allowed.
+            // A proxy in front may require a login, which browsers send only if that is allowed.
             Some(cors.allow_origin(AllowOrigin::list(origins)).allow_credentials(true))
         }
     }

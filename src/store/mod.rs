@@ -1,8 +1,9 @@
 //! Step 6: the storage seam.
 //!
 //! Small traits, with batches in and batches out: [`MetricStore`] keeps names and policies, [`PointStore`] keeps the slots
-//! of stages, [`EventStore`] keeps events, and [`Upstream`] keeps this server in step with others that share the store. Above the seam live the log, the points in memory and the rollups ([`crate::rollup`]), so every
-//! store gets them: a store only has to keep what a *cut* hands it and give it back.
+//! of stages, [`EventStore`] keeps events, and [`Upstream`] keeps this server in step with others that share the store. The log,
+//! the points in memory and the rollups ([`crate::rollup`]) are above the seam, so every store gets them: a store only has to keep
+//! what a *cut* hands it and give it back.
 //!
 //! The traits are blocking: callers run on threads of their own, one call is one batch, and a store that talks to a
 //! cluster runs the parts of a batch concurrently inside the call.
@@ -39,7 +40,7 @@ use plumbago_model::{
     Span, Stage, Window,
 };
 
-/// Why a store could not do as told.
+/// Why a call failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
@@ -81,7 +82,7 @@ pub enum StoreError {
     Remote {
         /// What it reported.
         cause: Box<dyn std::error::Error + Send + Sync>,
-        /// Can the same call succeed later without anybody changing it?
+        /// Can the same call succeed later, unchanged?
         retryable: bool,
     },
     /// What the store asked of the server above it failed.
@@ -90,7 +91,7 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Can the same call succeed later without anybody changing it?
+    /// Can the same call succeed later, unchanged?
     pub fn is_retryable(&self) -> bool {
         match self {
             StoreError::Io { .. } => true,

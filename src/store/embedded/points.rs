@@ -202,7 +202,7 @@ impl PointStore for BlockStore {
 
     fn disk_usage(&self) -> DiskUsage {
         let state = self.state();
-        // It is gone only when somebody removes it from under the server, which the next commit will say.
+        // The file is missing only if a person removed it. The next commit reports that.
         let catalogue = std::fs::metadata(self.root.join(CATALOGUE_FILE)).map_or(0, |file| file.len());
         let mut usage = DiskUsage { catalogue, spool: state.spool_bytes(), ..DiskUsage::default() };
         for block in state.blocks() {
