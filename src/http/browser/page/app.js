@@ -45,7 +45,6 @@ state.watch(["targets"], () => {
 
 let known;
 startHealth((health) => {
-  graph.retry();
   showWelcome(health);
   const seen = `${health.metrics} ${health.tagged}`;
   // Counts in the tree change only when metrics are created or deleted.

@@ -11,6 +11,8 @@ import { count, sentence, short, time } from "./words.js";
 /** Lines that are drawn: nobody can tell more of them apart. */
 const MOST_LINES = 100;
 const HUES = 10;
+/** Milliseconds until the next attempt if the server does not answer, whatever the refresh interval is. */
+const RETRY = 5000;
 /** How many slots from the pointer a value may be. */
 const REACH = 20;
 
@@ -55,6 +57,7 @@ export class Graph {
   }
 
   async draw() {
+    clearTimeout(this.retry);
     this.running?.abort();
     const empty = state.targets.length === 0;
     byId("picture").classList.toggle("empty", empty);
@@ -78,18 +81,12 @@ export class Graph {
   /** Says why there is no new graph. The last one stays unless the query itself is wrong. */
   failed(error) {
     if (error.status >= 400 && error.status < 500) return this.clear(error.message, true);
-    this.waiting = true;
+    this.retry = setTimeout(() => this.draw(), RETRY);
     const last = this.plot ? `This is the last graph, from ${time(this.drawnAt)}. ` : "";
     this.say(`${sentence(error.message)} ${last}The page keeps trying.`, true);
   }
 
-  /** Draws if the last attempt got no answer: the server is back. */
-  retry() {
-    if (this.waiting) this.draw();
-  }
-
   clear(text, wrong = false) {
-    this.waiting = false;
     this.broken(new Map());
     this.destroy();
     this.series = [];
@@ -103,7 +100,6 @@ export class Graph {
   }
 
   show(found) {
-    this.waiting = false;
     this.drawnAt = Date.now() / 1000;
     if (found.length === 0)
       return this.clear("No series match. In a glob, * matches one part between dots.");
