@@ -23,13 +23,8 @@ const PLACES: &[&str] = &[
 ];
 
 /// Names that begin like a counter's and are something else: tables in Cassandra, a crate, a Python package.
-const NO_COUNTERS: &[&str] = &[
-    "plumbago_created",
-    "plumbago_events",
-    "plumbago_graphite",
-    "plumbago_model",
-    "plumbago_writers",
-];
+const NO_COUNTERS: &[&str] =
+    &["plumbago_created", "plumbago_events", "plumbago_graphite", "plumbago_model", "plumbago_writers"];
 
 /// What a histogram is called in queries.
 const HISTOGRAM_ENDINGS: &[&str] = &["_bucket", "_sum", "_count"];
@@ -49,7 +44,8 @@ fn counted() -> Vec<(String, String)> {
 fn names() -> BTreeSet<String> {
     let endings = |kind: &str| if kind == "histogram" { HISTOGRAM_ENDINGS } else { &[] };
     let of = |(kind, name): (String, String)| {
-        let with_endings: Vec<String> = endings(&kind).iter().map(|ending| format!("{name}{ending}")).collect();
+        let with_endings: Vec<String> =
+            endings(&kind).iter().map(|ending| format!("{name}{ending}")).collect();
         with_endings.into_iter().chain([name])
     };
     counted().into_iter().flat_map(of).collect()
@@ -81,14 +77,17 @@ fn every_counter_is_explained() {
         .filter(|name| !rows.iter().any(|[explained, ..]| explained == name))
         .collect();
     assert_eq!(unexplained, [""; 0], "no row in docs/OPERATIONS.md");
-    let silent: Vec<&[String; 3]> = rows.iter().filter(|[_, what, worry]| what.is_empty() || worry.is_empty()).collect();
+    let silent: Vec<&[String; 3]> =
+        rows.iter().filter(|[_, what, worry]| what.is_empty() || worry.is_empty()).collect();
     assert!(silent.is_empty(), "rows that do not say what is counted, or when to worry: {silent:?}");
 }
 
 #[test]
 fn every_counter_that_is_named_exists() {
     let known = names();
-    let named = Regex::new(r"\b(?:plumbago_[a-z_]+|process_[a-z]+_[a-z_]*(?:bytes|seconds|total)|process_\w*fds)\b").unwrap();
+    let named =
+        Regex::new(r"\b(?:plumbago_[a-z_]+|process_[a-z]+_[a-z_]*(?:bytes|seconds|total)|process_\w*fds)\b")
+            .unwrap();
     let mut unknown = BTreeSet::new();
     let mut found = BTreeSet::new();
     for (path, text) in PLACES.iter().flat_map(|place| texts(&root().join(place))) {

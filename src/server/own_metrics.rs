@@ -103,7 +103,8 @@ impl OwnMetrics {
             ("cache.overflow", (is.overflow - was.overflow) as f64),
             ("activeConnections", telemetry.connections.get() as f64),
         ];
-        let cpu = is.cpu_seconds.zip(was.cpu_seconds).map(|(is, was)| (is - was) / self.interval_secs * 100.0);
+        let cpu =
+            is.cpu_seconds.zip(was.cpu_seconds).map(|(is, was)| (is - was) / self.interval_secs * 100.0);
         let of_process = [("cpuUsage", cpu), ("memUsage", process.resident_bytes)];
         let known = of_process.into_iter().filter_map(|(name, value)| Some((name, value?)));
         told.into_iter().chain(known).map(|(name, value)| (name.to_owned(), value)).collect()

@@ -2,10 +2,12 @@
 
 use super::text::Text;
 
-const USED: (&str, &str) = ("plumbago_disk_used_bytes", "Bytes of the data directory: blocks, catalogue and log.");
+const USED: (&str, &str) =
+    ("plumbago_disk_used_bytes", "Bytes of the data directory: blocks, catalogue and log.");
 const PART: (&str, &str) = ("plumbago_disk_part_bytes", "Bytes of the data directory, by part.");
 const STAGE: (&str, &str) = ("plumbago_disk_stage_bytes", "Bytes of blocks, by stage.");
-const SPOOL: (&str, &str) = ("plumbago_disk_spool_bytes", "Bytes of blocks that the cluster does not have yet.");
+const SPOOL: (&str, &str) =
+    ("plumbago_disk_spool_bytes", "Bytes of blocks that the cluster does not have yet.");
 const FREE: (&str, &str) = ("plumbago_disk_free_bytes", "Bytes free on the volume of the data directory.");
 
 /// What the data directory takes up, and what is left on its volume, in bytes.

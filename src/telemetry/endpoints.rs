@@ -10,10 +10,14 @@ use super::Counter;
 use super::histogram::{Durations, Histogram};
 use super::text::Text;
 
-const SECONDS: (&str, &str) =
-    ("plumbago_http_request_seconds", "Time from the head of a request to the head of its answer, by endpoint.");
-const ANSWERS: (&str, &str) =
-    ("plumbago_http_answers_total", "Answers by endpoint and class of status; `abandoned` if the client left before.");
+const SECONDS: (&str, &str) = (
+    "plumbago_http_request_seconds",
+    "Time from the head of a request to the head of its answer, by endpoint.",
+);
+const ANSWERS: (&str, &str) = (
+    "plumbago_http_answers_total",
+    "Answers by endpoint and class of status; `abandoned` if the client left before.",
+);
 
 /// The label of a status, by its first digit. A request without a status was abandoned.
 const CLASSES: [&str; 6] = ["abandoned", "1xx", "2xx", "3xx", "4xx", "5xx"];
@@ -60,7 +64,9 @@ impl Endpoints {
         text.family("counter", ANSWERS.0, ANSWERS.1);
         for (template, endpoint) in &endpoints {
             // No handler answers with 1xx.
-            for (class, answers) in CLASSES.iter().zip(&endpoint.answers).filter(|(class, _)| **class != "1xx") {
+            for (class, answers) in
+                CLASSES.iter().zip(&endpoint.answers).filter(|(class, _)| **class != "1xx")
+            {
                 text.sample(ANSWERS.0, &[("endpoint", template), ("status", class)], answers.get());
             }
         }
@@ -85,11 +91,15 @@ mod tests {
         endpoints.write(&mut text);
         let text = text.finish();
         for (class, count) in [("2xx", 2), ("3xx", 0), ("4xx", 1), ("5xx", 1), ("abandoned", 1)] {
-            let line = format!("plumbago_http_answers_total{{endpoint=\"/render\",status=\"{class}\"}} {count}\n");
+            let line =
+                format!("plumbago_http_answers_total{{endpoint=\"/render\",status=\"{class}\"}} {count}\n");
             assert!(text.contains(&line), "{line} is not in\n{text}");
         }
         assert!(text.contains("plumbago_http_request_seconds_count{endpoint=\"/render\"} 5\n"), "{text}");
-        assert!(text.contains("plumbago_http_request_seconds_count{endpoint=\"/events/{id}\"} 1\n"), "{text}");
+        assert!(
+            text.contains("plumbago_http_request_seconds_count{endpoint=\"/events/{id}\"} 1\n"),
+            "{text}"
+        );
         assert_eq!(endpoints.durations("/render").count(), 5);
         assert_eq!(endpoints.durations("/tags").count(), 0);
     }

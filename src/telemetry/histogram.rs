@@ -97,7 +97,8 @@ impl Durations {
         for (at, &in_bucket) in self.buckets.iter().enumerate().filter(|(_, in_bucket)| **in_bucket > 0) {
             let upper = BOUNDS.get(at).or(BOUNDS.last()).copied()? as f64;
             if below + in_bucket as f64 >= rank {
-                let lower = at.checked_sub(1).and_then(|before| BOUNDS.get(before)).map_or(0.0, |&b| b as f64);
+                let lower =
+                    at.checked_sub(1).and_then(|before| BOUNDS.get(before)).map_or(0.0, |&b| b as f64);
                 let nanos = lower + (upper - lower) * (rank - below) / in_bucket as f64;
                 return Some(nanos / NANOS_PER_SECOND);
             }

@@ -47,7 +47,8 @@ impl Process {
         process.read_status(&read("self/status"));
         process.read_stat(&read("self/stat"), boot_time(&read("stat")));
         // The directory that is being listed is open, too.
-        process.open_files = fs::read_dir("/proc/self/fd").ok().map(|files| files.count().saturating_sub(1) as f64);
+        process.open_files =
+            fs::read_dir("/proc/self/fd").ok().map(|files| files.count().saturating_sub(1) as f64);
         process
     }
 
@@ -107,7 +108,8 @@ mod tests {
         assert!(process.max_files.is_none_or(|most| most >= process.open_files.unwrap()), "{process:?}");
         assert!(process.threads.is_some_and(|threads| threads >= 1.0), "{process:?}");
         assert!(process.cpu_seconds.is_some_and(|seconds| seconds >= 0.0), "{process:?}");
-        let age = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs_f64() - process.started.unwrap();
+        let age =
+            SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs_f64() - process.started.unwrap();
         // The kernel gives the start of the machine in whole seconds.
         assert!((-2.0..86_400.0).contains(&age), "{process:?}");
     }
@@ -118,7 +120,8 @@ mod tests {
         process.read_status("Name:\ta b\nVmSize:\t  2048 kB\nVmRSS:\t    1024 kB\nThreads:\t7\n");
         let stat = "42 (a) b (c)) S 1 42 42 0 -1 4194560 3412 0 0 0 150 50 0 0 20 0 7 0 6000 2097152 256";
         process.read_stat(stat, boot_time("cpu 1 2\nbtime 1000000\nprocesses 9\n"));
-        process.max_files = max_files("Limit  Soft  Hard\nMax open files            1024                 524288\n");
+        process.max_files =
+            max_files("Limit  Soft  Hard\nMax open files            1024                 524288\n");
         let expected = Process {
             resident_bytes: Some(1_048_576.0),
             virtual_bytes: Some(2_097_152.0),

@@ -23,14 +23,17 @@ fn the_text_is_one_that_prometheus_reads() {
     server.get("/render?target=gauge.*&format=json");
     server.get("/no/such/page");
     let text = server.get("/internal/metrics").body;
-    let sample = Regex::new(r#"^([a-z_]+)(\{[a-z]+="[^"]*"(?:,[a-z]+="[^"]*")*\})? (\d+(?:\.\d+)?(?:e-?\d+)?)$"#).unwrap();
+    let sample =
+        Regex::new(r#"^([a-z_]+)(\{[a-z]+="[^"]*"(?:,[a-z]+="[^"]*")*\})? (\d+(?:\.\d+)?(?:e-?\d+)?)$"#)
+            .unwrap();
     let (mut family, mut families, mut all) = (String::new(), BTreeSet::new(), BTreeSet::new());
     for line in text.lines() {
         if let Some(head) = line.strip_prefix("# HELP ") {
             family = head.split(' ').next().unwrap().to_owned();
             assert!(families.insert(family.clone()), "a second family {family}");
         } else if let Some(head) = line.strip_prefix("# TYPE ") {
-            let kind = head.strip_prefix(&format!("{family} ")).unwrap_or_else(|| panic!("{line} after {family}"));
+            let kind =
+                head.strip_prefix(&format!("{family} ")).unwrap_or_else(|| panic!("{line} after {family}"));
             assert!(["counter", "gauge", "histogram"].contains(&kind), "{line}");
         } else {
             let parts = sample.captures(line).unwrap_or_else(|| panic!("not a sample: {line}"));

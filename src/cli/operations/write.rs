@@ -20,8 +20,9 @@ pub(in crate::cli) fn write(config: &Config, arguments: &Write) -> Result<()> {
     let engine = if *create { open_or_make(config)? } else { open(config)? };
     let reasons: Vec<String> = match engine {
         Some(engine) => {
-            let verdict =
-                engine.write(line.as_bytes()).map_err(|why| anyhow!("the server does not take the point: {why}"))?;
+            let verdict = engine
+                .write(line.as_bytes())
+                .map_err(|why| anyhow!("the server does not take the point: {why}"))?;
             verdict.refused.into_keys().map(str::to_owned).collect()
         }
         None => refused_by_server(config, &line)?,

@@ -141,7 +141,15 @@ fn requests_are_numbered_and_counted() {
 #[test]
 fn requests_are_timed_by_endpoint_and_not_by_path() {
     let server = Server::start();
-    for path in ["/version", "/version/", "/functions/sumSeries", "/functions/scale/", "/nowhere/1", "/nowhere/2", "/"] {
+    for path in [
+        "/version",
+        "/version/",
+        "/functions/sumSeries",
+        "/functions/scale/",
+        "/nowhere/1",
+        "/nowhere/2",
+        "/",
+    ] {
         server.get(path);
     }
     server.request("OPTIONS", "/version", &[], "");
@@ -151,7 +159,8 @@ fn requests_are_timed_by_endpoint_and_not_by_path() {
     let text = server.telemetry.prometheus();
     assert!(!text.contains("sumSeries") && !text.contains("nowhere"), "{text}");
     for (endpoint, status, answers) in [("/version", "2xx", 3), ("/version", "4xx", 1), ("other", "4xx", 2)] {
-        let line = format!("plumbago_http_answers_total{{endpoint=\"{endpoint}\",status=\"{status}\"}} {answers}\n");
+        let line =
+            format!("plumbago_http_answers_total{{endpoint=\"{endpoint}\",status=\"{status}\"}} {answers}\n");
         assert!(text.contains(&line), "{line} is not in\n{text}");
     }
 }

@@ -8,7 +8,9 @@ use std::sync::{Arc, LazyLock};
 use plumbago::store::cassandra::schema::{Indexes, Replication, Schema, apply};
 use plumbago::store::cassandra::{Cluster, Events, Sender, Settings};
 use plumbago::store::clustered::{Clustered, Deliverer, WriterNumber};
-use plumbago::store::{Column, Cut, DiskUsage, EventStore, MetricStore, PointStore, Position, Snapshot, StoreError};
+use plumbago::store::{
+    Column, Cut, DiskUsage, EventStore, MetricStore, PointStore, Position, Snapshot, StoreError,
+};
 use plumbago::telemetry::Telemetry;
 use plumbago_model::{Aggregator, Event, EventId, MetricId, Retention, Stage};
 
