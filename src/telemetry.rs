@@ -1,11 +1,25 @@
-//! What the server counts, as atomics, and the Prometheus text of it.
+//! What the server counts and measures, and the Prometheus text of it.
+//!
+//! Most numbers are a row of the table below. What has labels is a file of its own: requests by endpoint in `endpoints`, bytes
+//! by part and stage in `disk`. `process` reads what the system knows of this process.
+
+mod disk;
+mod endpoints;
+mod histogram;
+mod process;
+mod text;
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use plumbago_model::Reject;
+use text::Text;
+
+pub use disk::Disk;
+pub use endpoints::Endpoints;
+pub use histogram::{Durations, Histogram};
+pub use process::Process;
 
 /// A number that is read while it changes.
 #[derive(Debug, Default)]
@@ -39,6 +53,9 @@ macro_rules! telemetry {
         #[derive(Debug, Default)]
         pub struct Telemetry {
             $(#[doc = $help] pub $field: Counter,)*
+            /// HTTP requests, by endpoint.
+            pub endpoints: Endpoints,
+            disk: Mutex<Disk>,
             rejected: [Counter; Reject::ALL.len()],
             thread_failures: Mutex<BTreeMap<&'static str, u64>>,
         }
@@ -111,30 +128,36 @@ impl Telemetry {
         *self.thread_failures.lock().entry(thread).or_default() += 1;
     }
 
-    /// The Prometheus text format.
+    /// Sets the gauges of the disk.
+    pub fn set_disk(&self, disk: Disk) {
+        *self.disk.lock() = disk;
+    }
+
+    /// The Prometheus text format, with what the system says of this process now.
     pub fn prometheus(&self) -> String {
-        let mut out = String::with_capacity(8 * 1024);
-        self.each(|kind, name, help, value| {
-            let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}");
-        });
+        let mut text = Text::new();
+        self.each(|kind, name, help, value| text.single(kind, name, help, value));
+        self.write_labelled(&mut text);
+        self.endpoints.write(&mut text);
+        self.disk.lock().write(&mut text);
+        Process::read().write(&mut text);
+        text.finish()
+    }
+
+    fn write_labelled(&self, text: &mut Text) {
         let name = "plumbago_points_rejected_total";
-        let _ = writeln!(out, "# HELP {name} Points refused, by reason.\n# TYPE {name} counter");
+        text.family("counter", name, "Points rejected, by reason.");
         for &reason in Reject::ALL {
-            let _ = writeln!(out, "{name}{{reason=\"{}\"}} {}", reason.label(), self.rejected(reason));
+            text.sample(name, &[("reason", reason.label())], self.rejected(reason));
         }
         let name = "plumbago_thread_failures_total";
-        let help = "Threads and listeners that panicked or ended by themselves.";
-        let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} counter");
+        text.family("counter", name, "Threads and listeners that panicked or ended by themselves.");
         for (thread, failures) in &*self.thread_failures.lock() {
-            let _ = writeln!(out, "{name}{{thread=\"{thread}\"}} {failures}");
+            text.sample(name, &[("thread", thread)], failures);
         }
         let name = "plumbago_build_info";
-        let version = env!("CARGO_PKG_VERSION");
-        let _ = writeln!(
-            out,
-            "# HELP {name} The running version.\n# TYPE {name} gauge\n{name}{{version=\"{version}\"}} 1"
-        );
-        out
+        text.family("gauge", name, "The running version.");
+        text.sample(name, &[("version", env!("CARGO_PKG_VERSION"))], 1);
     }
 }
 

@@ -133,7 +133,7 @@ fn without_ids(body: &str) -> String {
     number.replace_all(body, "").into_owned()
 }
 
-/// What stands in the parentheses of `cb(...)`.
+/// The text in the parentheses of `cb(...)`.
 fn unwrapped(body: &str) -> &str {
     body.strip_prefix("cb(").and_then(|rest| rest.trim_end().strip_suffix(')')).unwrap_or(body)
 }

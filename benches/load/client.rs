@@ -1,4 +1,4 @@
-//! A bare HTTP/1.1 client over one kept-alive connection: a library's own cost would show in figures below a millisecond.
+//! A minimal HTTP/1.1 client over one kept-alive connection. The cost of a library would show in figures below a millisecond.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -45,7 +45,7 @@ impl Client {
         match length {
             Some(length) => self.take(length)?,
             None if chunked => self.chunks()?,
-            None => bail!("an answer to {path} with neither a length nor chunks"),
+            None => bail!("the answer to {path} has neither a length nor chunks"),
         }
         Ok((status, &self.body))
     }
@@ -76,7 +76,7 @@ impl Client {
 
     fn chunks(&mut self) -> Result<()> {
         loop {
-            let length = usize::from_str_radix(&self.line()?, 16).context("a chunk without its length")?;
+            let length = usize::from_str_radix(&self.line()?, 16).context("a chunk has no length")?;
             self.take(length)?;
             self.line()?;
             if length == 0 {
@@ -86,7 +86,7 @@ impl Client {
     }
 }
 
-/// Escapes what a query string cannot hold as it is.
+/// Percent-encodes what a query string cannot contain.
 pub(crate) fn escape(text: &str) -> String {
     text.bytes().fold(String::new(), |mut out, byte| {
         match byte {

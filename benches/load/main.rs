@@ -1,7 +1,7 @@
 //! The load generator and measuring tool behind `scripts/bench`.
 //!
-//! It starts real servers, sends them carbon lines over real sockets from this other process, asks them over HTTP, and
-//! prints one table. Peers whose binaries the environment names get the same load in the same run.
+//! It starts real servers, sends them carbon lines over real sockets, queries them over HTTP, and prints one table. Peers whose
+//! binaries the environment names get the same load in the same run.
 
 mod client;
 mod cluster;
@@ -33,7 +33,7 @@ const RETENTION: &str = "1m:30d,1h:2y";
 struct Arguments {
     #[command(subcommand)]
     command: Option<Action>,
-    /// Given by `cargo bench`; means nothing here.
+    /// Passed by `cargo bench`; ignored.
     #[arg(long, hide = true, global = true)]
     bench: bool,
 }
@@ -44,7 +44,7 @@ enum Action {
     Run(Suite),
     /// Start a Cassandra node, measure Plumbago and BigGraphite on it, print the table
     Cluster(cluster::Suite),
-    /// Send to a server that runs already
+    /// Send to a running server
     Send {
         /// Carbon plaintext address
         target: SocketAddr,
@@ -55,7 +55,7 @@ enum Action {
         #[arg(long, default_value_t = 60)]
         rounds: usize,
     },
-    /// What the generator can do at most, and at what price: sends to a socket that throws everything away
+    /// Measure the generator itself: sends to a socket that discards everything
     Sink,
 }
 
@@ -68,7 +68,7 @@ struct Suite {
     /// A tenth of the load: finds mistakes, not figures
     #[arg(long)]
     quick: bool,
-    /// Measure the peers alone
+    /// Measure only the peers
     #[arg(long)]
     only_peers: bool,
     /// Only phases whose name contains this: ingest, create, find, page, tags, render, restart
@@ -77,14 +77,14 @@ struct Suite {
     /// Write the figures here as JSON
     #[arg(long)]
     json: Option<PathBuf>,
-    /// Where data directories are made
+    /// Where data directories are created
     #[arg(long, default_value_os_t = std::env::temp_dir())]
     scratch: PathBuf,
 }
 
 fn main() -> Result<()> {
     match Arguments::parse().command {
-        // `cargo test --benches` and `cargo bench` without arguments: show that the generator works.
+        // `cargo test --benches` and `cargo bench` without arguments only check that the generator works.
         None | Some(Action::Sink) => sink(),
         Some(Action::Run(suite)) => suite.run(),
         Some(Action::Cluster(suite)) => suite.run(),
@@ -102,7 +102,7 @@ impl Suite {
         let mut failed = Vec::new();
         for kind in targets::from_environment(&self.plumbago, self.only_peers) {
             eprintln!("{}", kind.label());
-            // One that fails does not take the figures of the others with it.
+            // A server that fails must not cost the figures of the others.
             if let Err(error) = self.measure(kind.as_ref(), &mut report) {
                 eprintln!("{error:#}");
                 failed.push(kind.label());
@@ -140,7 +140,7 @@ impl Suite {
         self.only.as_ref().is_none_or(|only| phase.contains(only.as_str()))
     }
 
-    /// The load that most figures of peers are known for: long series of 100 k metrics.
+    /// The load for which most peers publish figures: long series of 100 k metrics.
     fn small(&self, server: &mut Running, report: &mut Report) -> Result<()> {
         if self.wants("ingest") {
             let (metrics, rounds) = if self.quick { (10_000, 60) } else { (100_000, 240) };
@@ -154,7 +154,7 @@ impl Suite {
                 rss: Bar::None,
                 disk: Some(Bar::AtMost(2.0)),
             };
-            // The point of the creation is overwritten by the last round, so it does not count.
+            // The last round overwrites the point that created the metric, so that point does not count.
             ingest::run(&plan, server, &mut load, 0, report)?;
         }
         if self.wants("render") && server.kind.answers_queries() {
@@ -195,7 +195,7 @@ impl Suite {
     }
 }
 
-/// The table for people, and a file for scripts where one is wanted.
+/// Prints the table, and writes a file for scripts if one is asked for.
 fn print(report: &Report, quick: bool, json: Option<&Path>) -> Result<()> {
     let (machine, date) = (machine(), date());
     println!("{machine}, {date}{}\n\n{}", if quick { ", quick" } else { "" }, report.table());
@@ -206,7 +206,7 @@ fn print(report: &Report, quick: bool, json: Option<&Path>) -> Result<()> {
     Ok(())
 }
 
-/// Sends 20 million lines to a listener in this process that reads and forgets.
+/// Sends 20 million lines to a listener in this process that discards them.
 fn sink() -> Result<()> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let target = listener.local_addr()?;
@@ -222,7 +222,7 @@ fn sink() -> Result<()> {
     let page = memory_speed(&mut load)?;
     let sent = load.send(target, &minutes_until_now(100))?;
     println!(
-        "lines made: {page:.1} M/s on one core\nsent and thrown away: {} (the reader included)",
+        "lines generated: {page:.1} M/s on one core\nsent and discarded: {} (including the reader)",
         speed(&sent)
     );
     Ok(())

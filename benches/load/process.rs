@@ -1,4 +1,4 @@
-//! The server under load, seen from outside: start and kill it, its CPU time, memory and bytes on disk.
+//! The server process from outside: starts and kills it, and measures its CPU time, memory and bytes on disk.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -37,7 +37,7 @@ impl Process {
         cpu_seconds(&format!("/proc/{}/stat", self.child.id()))
     }
 
-    /// Resident megabytes: now, and at most so far.
+    /// Resident megabytes: now, and the maximum so far.
     pub(crate) fn rss_mb(&self) -> Result<(f64, f64)> {
         let status = fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
         let field = |name: &str| -> Option<f64> {
@@ -57,9 +57,9 @@ impl Process {
         self.child.try_wait().ok().flatten()
     }
 
-    /// Kills it the hard way and waits for its end.
+    /// Kills it with SIGKILL and waits for its end.
     pub(crate) fn kill(&mut self) {
-        // Both fail only if it is gone already, which is what we want.
+        // Both fail only if the process has already ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -71,7 +71,7 @@ impl Drop for Process {
     }
 }
 
-/// Waits until a process is idle: less than a tenth of a core for `quiet`. Gives the moment idleness began.
+/// Waits until a process is idle: less than a tenth of a core for `quiet`. Returns when that time began.
 pub(crate) fn wait_idle(pid: u32, quiet: Duration, limit: Duration) -> Result<Instant> {
     let stat = format!("/proc/{pid}/stat");
     let give_up = Instant::now() + limit;
@@ -95,7 +95,7 @@ pub(crate) fn own_cpu_seconds() -> Result<f64> {
     cpu_seconds("/proc/self/stat")
 }
 
-/// Bytes the directory takes on disk, as `du` counts.
+/// Bytes of the directory on disk, as `du` counts them.
 pub(crate) fn disk_bytes(directory: &Path) -> u64 {
     let Ok(entries) = fs::read_dir(directory) else { return 0 };
     entries
@@ -111,7 +111,7 @@ pub(crate) fn disk_bytes(directory: &Path) -> u64 {
 fn cpu_seconds(stat: &str) -> Result<f64> {
     let text =
         fs::read_to_string(stat).with_context(|| format!("read {stat}: is the server still alive?"))?;
-    // The second field is the program's name in brackets and may hold blanks; the numbers begin after it.
+    // The second field is the program's name in brackets and may contain blanks; the numbers begin after it.
     let numbers = text.rsplit_once(')').map_or("", |(_, rest)| rest);
     let field = |n: usize| numbers.split_whitespace().nth(n).and_then(|field| field.parse::<f64>().ok());
     let ticks = field(11).zip(field(12)).map(|(user, system)| user + system);

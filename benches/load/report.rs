@@ -1,4 +1,4 @@
-//! What comes out: one table for people, one JSON file for scripts.
+//! The results: a table for people, a JSON file for scripts.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 /// Which way is better.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Bar {
-    /// A figure that nobody set a bar for.
+    /// A figure without a bar.
     None,
     /// At least this.
     AtLeast(f64),
@@ -40,27 +40,27 @@ struct Row {
     what: String,
     unit: &'static str,
     bar: Bar,
-    /// Peers, and how many times smaller our figure has to be than theirs.
+    /// Peers, and how many times smaller Plumbago's figure has to be.
     ratios: Vec<(&'static str, f64)>,
     values: BTreeMap<&'static str, (f64, String)>,
-    /// How many values or names each answer held, where there is an answer to count.
+    /// The number of values or names in each answer, if there is one.
     held: BTreeMap<&'static str, usize>,
-    /// Servers that this was not asked of, and why.
+    /// Servers for which this was not measured, and why.
     unmeasured: BTreeMap<&'static str, String>,
 }
 
-/// Share by which two answers may differ in size and still be the same answer: servers disagree on whether a window
-/// holds its first or its last slot.
+/// Share by which two answers may differ in size and still count as equal: servers disagree on whether a window includes its
+/// first or its last slot.
 const SAME_ANSWER: f64 = 0.01;
 
 impl Row {
-    /// Their figure to ours. Servers that gave another answer did other work, so there is no ratio to them.
+    /// A peer's figure divided by Plumbago's. A server with another answer did other work, so it has no ratio.
     fn ratio(&self, server: &str) -> Option<f64> {
         let (ours, theirs) = self.values.get("Plumbago").zip(self.values.get(server))?;
         (ours.0 > 0.0 && self.is_comparable(server)).then(|| theirs.0 / ours.0)
     }
 
-    /// Does the answer of `server` hold as much as ours?
+    /// Is the answer of `server` as large as Plumbago's?
     fn is_comparable(&self, server: &str) -> bool {
         let Some((&ours, &theirs)) = self.held.get("Plumbago").zip(self.held.get(server)) else {
             return true;
@@ -68,13 +68,13 @@ impl Row {
         ours.abs_diff(theirs) as f64 <= ours.max(theirs) as f64 * SAME_ANSWER
     }
 
-    /// Is our figure better than that of `server` by what was asked for, if something was?
+    /// Is Plumbago's figure better than that of `server` by the required factor, if there is one?
     fn is_beaten(&self, server: &str) -> Option<bool> {
         let (_, times) = self.ratios.iter().find(|(peer, _)| *peer == server)?;
         Some(self.ratio(server)? >= *times)
     }
 
-    /// Bars that our figure misses.
+    /// Bars that Plumbago's figure misses.
     fn missed(&self) -> usize {
         let bar = self.values.get("Plumbago").and_then(|(value, _)| self.bar.is_met(*value));
         let ratios = self.ratios.iter().map(|(server, _)| self.is_beaten(server));
@@ -90,7 +90,7 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// Records a figure of `server`; `note` says what a bare figure would hide (hits found, points in the log).
+    /// Records a figure of `server`; `note` says what the figure alone would hide (hits found, points in the log).
     pub(crate) fn add(
         &mut self,
         server: &'static str,
@@ -108,7 +108,7 @@ impl Report {
         self.row(server, what, unit, bar).values.insert(server, (value, note));
     }
 
-    /// Records that there is no figure of `server`, so that nobody takes a line that is missing for a bar that is met.
+    /// Records that `server` has no figure, so that a missing line does not look like a bar that is met.
     pub(crate) fn unmeasured(
         &mut self,
         server: &'static str,
@@ -121,7 +121,7 @@ impl Report {
         self.row(server, what, unit, bar).unmeasured.insert(server, why);
     }
 
-    /// The line for `what`, which is made if there is none yet.
+    /// The line for `what`; added if there is none yet.
     fn row(&mut self, server: &'static str, what: &str, unit: &'static str, bar: Bar) -> &mut Row {
         if !self.servers.contains(&server) {
             self.servers.push(server);
@@ -145,27 +145,27 @@ impl Report {
         row
     }
 
-    /// Asks for a figure, recorded already, that is so many times smaller than a peer's.
+    /// Requires that a recorded figure is this many times smaller than a peer's.
     pub(crate) fn beat(&mut self, what: &str, ratios: &[(&'static str, f64)]) {
         if let Some(row) = self.rows.iter_mut().find(|row| row.what == what) {
             row.ratios = ratios.to_vec();
         }
     }
 
-    /// Records how many values or names the answer behind a figure held: a ratio needs equal answers.
+    /// Records the number of values or names in the answer behind a figure: only equal answers have a ratio.
     pub(crate) fn held(&mut self, server: &'static str, what: &str, count: usize) {
         if let Some(row) = self.rows.iter_mut().find(|row| row.what == what) {
             row.held.insert(server, count);
         }
     }
 
-    /// A figure that was recorded already.
+    /// A recorded figure.
     pub(crate) fn value(&self, server: &str, what: &str) -> Option<f64> {
         let row = self.rows.iter().find(|row| row.what == what)?;
         row.values.get(server).map(|(value, _)| *value)
     }
 
-    /// The table in Markdown, peers with the ratio of theirs to ours behind each figure.
+    /// The table in Markdown. Each figure of a peer has its ratio to Plumbago's.
     pub(crate) fn table(&self) -> String {
         let mut out = String::from("| what | unit | bar |");
         self.servers.iter().for_each(|server| {
@@ -226,7 +226,7 @@ impl Report {
         json!({"machine": machine, "date": date, "rows": rows})
     }
 
-    /// What is to be said of the bars: how many our figures miss, and how many nothing was held against.
+    /// A sentence about the bars: how many are missed, and how many were not measured.
     pub(crate) fn verdict(&self) -> String {
         let missed: usize = self.rows.iter().map(Row::missed).sum();
         let unmeasured = self.rows.iter().filter(|row| row.unmeasured.contains_key("Plumbago")).count();
@@ -237,7 +237,7 @@ impl Report {
     }
 }
 
-/// Three digits that count, with thousands apart.
+/// Three significant digits, with a separator for thousands.
 fn figure(value: f64) -> String {
     if value < 10.0 {
         return format!("{value:.2}");

@@ -12,11 +12,11 @@ use super::process::own_cpu_seconds;
 use super::tagged;
 use super::workload::{PER_HOST, Page};
 
-/// The pages of one load, kept between phases so that counters go on growing.
+/// The pages of one load. They are kept between phases so that counters keep growing.
 #[derive(Debug)]
 pub(crate) struct Load {
     pages: Vec<Page>,
-    /// From the beginning of one round to that of the next, at least.
+    /// The shortest time between the starts of two rounds.
     gap: Duration,
 }
 
@@ -25,16 +25,16 @@ pub(crate) struct Load {
 pub(crate) struct Sent {
     /// Lines written.
     pub(crate) points: u64,
-    /// From the first byte until the last socket took its last byte.
+    /// Seconds from the first byte until the last socket accepted its last byte.
     pub(crate) seconds: f64,
-    /// CPU seconds the generator used meanwhile.
+    /// CPU seconds that the generator used.
     pub(crate) own_cpu: f64,
-    /// When the first byte left.
+    /// When the first byte was sent.
     pub(crate) began: Instant,
 }
 
 impl Load {
-    /// `metrics` metrics spread over `connections`, whole hosts each.
+    /// `metrics` metrics spread over `connections`; a host is never split.
     pub(crate) fn servers(metrics: usize, connections: usize) -> Self {
         let hosts = metrics.div_ceil(PER_HOST);
         let edge = |c: usize| (hosts * c / connections * PER_HOST).min(metrics);
@@ -54,7 +54,7 @@ impl Load {
         Self { pages: vec![Page::gauges(names, 99)], gap: Duration::ZERO }
     }
 
-    /// Begins a round every `gap`, if the server takes them so fast.
+    /// Starts a round every `gap`, if the server accepts them that fast.
     pub(crate) fn every(self, gap: Duration) -> Self {
         Self { gap, ..self }
     }
@@ -64,7 +64,7 @@ impl Load {
         self.pages.iter().map(|page| page.len() as u64).sum()
     }
 
-    /// Makes the lines and throws them away, on this thread. Gives how many.
+    /// Generates the lines and discards them, on this thread. Returns how many.
     pub(crate) fn make(&mut self, stamps: &[u64]) -> u64 {
         let mut bytes = 0;
         for page in &mut self.pages {
@@ -79,7 +79,7 @@ impl Load {
         self.metrics() * stamps.len() as u64
     }
 
-    /// Sends `stamps.len()` rounds to `target` as fast as it takes them, or at the pace that was set.
+    /// Sends `stamps.len()` rounds to `target` as fast as it accepts them, or at the rate that was set.
     pub(crate) fn send(&mut self, target: SocketAddr, stamps: &[u64]) -> Result<Sent> {
         let points = self.metrics() * stamps.len() as u64;
         let (start, gap) = (Barrier::new(self.pages.len() + 1), self.gap);
@@ -107,7 +107,7 @@ impl Load {
     }
 }
 
-/// `rounds` stamps a minute apart, the last one just passed.
+/// `rounds` timestamps, a minute apart, up to the last full minute.
 pub(crate) fn minutes_until_now(rounds: usize) -> Vec<u64> {
     let last = now() / 60 * 60;
     (0..rounds as u64).rev().map(|back| last - back * 60).collect()

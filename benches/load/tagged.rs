@@ -1,13 +1,13 @@
-//! Names with tags, as an agent on every host would send them: a few measures, for each of which a tag tells the parts of the
-//! host apart, and tags that say where the host is.
+//! Tagged names, as an agent on every host would send them: a few measures with one tag for the part of the host, and tags for
+//! where the host is.
 
-/// Hosts of one data centre follow each other at this distance.
+/// Every so many hosts are in the same data centre.
 const DATA_CENTRES: usize = 5;
 
 /// Hosts of one rack.
 const PER_RACK: usize = 40;
 
-/// One kind of part that a host has.
+/// One kind of part of a host.
 struct Part {
     kind: &'static str,
     measures: &'static [&'static str],

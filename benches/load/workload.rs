@@ -1,10 +1,9 @@
-//! What is sent: names, value shapes, and pages of lines that are written once and patched in place ever after.
+//! The load: names, shapes of values, and pages of lines.
 //!
-//! Everything measured is measured on machines that the generator shares, so a line must cost next to nothing: each
-//! connection owns a page of finished lines whose values and time stamps have a fixed width, and a round only
-//! overwrites digits.
+//! The generator runs on the same machine as the server, so a line must cost next to nothing. Each connection owns a page of
+//! finished lines whose values and timestamps have a fixed width, and a round only overwrites digits.
 
-/// Data centres the hosts are spread over.
+/// Data centres of the hosts.
 const DATA_CENTRES: usize = 5;
 
 /// The fourth component.
@@ -31,7 +30,7 @@ const SUBSYSTEMS: [&str; 20] = [
     "cron",
 ];
 
-/// The fifth component; its place decides the shape of the values: two constant, three counters, five gauges.
+/// The fifth component. Its position decides the shape of the values: two constants, three counters, five gauges.
 const MEASURES: [&str; 10] =
     ["limit", "capacity", "requests", "bytes", "errors", "load1", "usage", "latency", "ratio", "temperature"];
 
@@ -47,20 +46,20 @@ const STAMP: usize = 10;
 /// How the values of a metric move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shape {
-    /// The same number for ever.
+    /// Always the same number.
     Constant,
     /// A ten-digit counter that grows by 0 to 4095.
     Counter,
-    /// Two decimals, evenly spread over ten either side of the metric's own middle.
+    /// Two decimals, evenly spread up to ten above and below the metric's own mean.
     Gauge,
 }
 
-/// A small fast random generator (xorshift64*): the quality of the noise does not matter, its price does.
+/// A small and fast random generator (xorshift64*). The quality of the noise does not matter, its cost does.
 #[derive(Clone, Debug)]
 pub(crate) struct Noise(u64);
 
 impl Noise {
-    /// Starts from `seed`; equal seeds give equal noise.
+    /// Starts from `seed`; equal seeds produce equal noise.
     pub(crate) fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
     }
@@ -82,12 +81,12 @@ pub(crate) fn name(i: usize) -> String {
     format!("servers.dc{}.host{host}.{subsystem}.{}", host % DATA_CENTRES, MEASURES[i % MEASURES.len()])
 }
 
-/// Where one line ends and what its value does.
+/// Where one line ends, and how its value changes.
 #[derive(Debug)]
 struct Line {
     /// Offset just past the newline.
     end: u32,
-    /// The counter's number, or the gauge's middle in hundredths.
+    /// The number of the counter, or the mean of the gauge in hundredths.
     state: u32,
     shape: Shape,
 }
@@ -130,7 +129,7 @@ impl Page {
         page
     }
 
-    /// How many lines a round has.
+    /// The number of lines in a round.
     pub(crate) fn len(&self) -> usize {
         self.lines.len()
     }

@@ -1,4 +1,4 @@
-//! The codec of chunks: sizes and speeds by the shape of the data.
+//! The codec of chunks: size and speed by the shape of the data.
 
 use plumbago::store::embedded::codec::{Chunk, Encoder};
 
@@ -56,7 +56,7 @@ fn measure_speed(name: &str, slots: &[u32], data: &[Vec<f64>]) {
     );
 }
 
-/// The mix that figures are given for: 20 % constant, 30 % counters, 50 % noisy gauges of two decimals.
+/// The usual mix: 20 % constants, 30 % counters, 50 % noisy gauges with two decimals.
 fn mixed(metrics: usize, slots: usize) -> Vec<Vec<f64>> {
     let mut state = 0x2545_f491_4f6c_dd1du64;
     let mut random = move |below: u64| {

@@ -25,7 +25,7 @@ fn metric_names() -> Vec<String> {
     names
 }
 
-/// A cheap permutation, so that lookups miss the cache as they do in life.
+/// A cheap permutation, so that lookups miss the cache as they do in production.
 fn shuffled(names: &[String]) -> Vec<&str> {
     (0..names.len()).map(|i| names[i * 7_368_787 % names.len()].as_str()).collect()
 }
@@ -35,19 +35,19 @@ fn resident_bytes() -> usize {
     statm.split(' ').nth(1).and_then(|pages| pages.parse::<usize>().ok()).unwrap_or(0) * 4096
 }
 
-/// Time on the processor so far, which other work on the machine does not count towards; in steps of a few milliseconds.
+/// CPU time of this process so far, in steps of a few milliseconds. Other work on the machine does not count.
 fn cpu_time() -> Duration {
     let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     Duration::from_nanos(stat.split(' ').next().and_then(|nanos| nanos.parse().ok()).unwrap_or(0))
 }
 
-/// The best of some runs by the clock, and the mean of their time on the processor.
+/// The fastest of several runs by the clock, and the mean of their CPU time.
 struct Took {
     best: Duration,
     cpu: Duration,
 }
 
-/// What the work gives is dropped outside the clock, yet inside the processor time.
+/// Dropping the result counts as CPU time, but not by the clock.
 fn time<T>(runs: u32, mut work: impl FnMut() -> T) -> Took {
     let cpu = cpu_time();
     let mut best = Duration::MAX;

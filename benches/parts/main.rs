@@ -1,5 +1,5 @@
-//! Figures of parts of the server by themselves, for whoever tunes one: `cargo bench --bench parts -- index`, `tags` or `codec`.
-//! What a user sees is measured by the benchmark `load`.
+//! Measures single parts of the server, to tune them: `cargo bench --bench parts -- index`, `tags` or `codec`. The benchmark
+//! `load` measures what a user sees.
 
 #![allow(missing_docs, clippy::unwrap_used)]
 

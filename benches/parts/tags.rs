@@ -1,4 +1,4 @@
-//! The index of tags: what a million tagged series take, and how long they take to find.
+//! The index of tags: the memory of a million tagged series, and how long it takes to find them.
 
 use std::time::{Duration, Instant};
 
@@ -27,7 +27,7 @@ fn build(names: &[String]) -> Index {
     index
 }
 
-/// The middle one of some runs.
+/// The median of several runs.
 fn median(mut work: impl FnMut() -> usize) -> (Duration, usize) {
     let mut hits = 0;
     let mut took: Vec<Duration> = (0..RUNS)

@@ -1,4 +1,4 @@
-//! What can be typed. The doc comments here are the help texts and the manual.
+//! The command line. Its doc comments are the help texts and the manual.
 
 mod moving;
 
@@ -13,8 +13,8 @@ pub use moving::{
 
 /// A Graphite-compatible metrics server.
 ///
-/// Takes points from carbon senders, keeps them on this machine's disk, and answers Graphite's HTTP API. Without a
-/// command it serves.
+/// Receives points from carbon senders, stores them on the local disk or in Cassandra, and answers Graphite's HTTP API. Without
+/// a command it runs the server.
 #[derive(Clone, Debug, Parser)]
 #[command(
     name = "plumbago",
@@ -28,22 +28,22 @@ pub use moving::{
   plumbago find 'servers.*.cpu'                which metrics are there?"
 )]
 pub struct Arguments {
-    /// Flags every command has.
+    /// Flags of every command.
     #[command(flatten)]
     pub global: Global,
-    /// What to do; `serve` when nothing is said.
+    /// What to do; `serve` by default.
     #[command(subcommand)]
     pub command: Option<Command>,
 }
 
-/// The id of `--set` behind a command.
+/// The id of `--set` after a command.
 const SET_BEHIND: &str = "set_behind";
 
 impl Arguments {
     /// Reads a command line, the program's name first.
     ///
-    /// A global flag of clap that stands on both sides of the command keeps only one side's values. `--set` must keep
-    /// them all, so it is declared on each side and put together here.
+    /// If a global flag of clap is given both before and after the command, clap keeps the values of one side only. `--set`
+    /// must keep them all, so it is declared on each side and combined here.
     pub fn from_line<T: Into<OsString> + Clone>(
         line: impl IntoIterator<Item = T>,
     ) -> Result<Self, clap::Error> {
@@ -55,7 +55,7 @@ impl Arguments {
         Ok(arguments)
     }
 
-    /// All that can be typed, as clap has it.
+    /// The whole command line, as clap has it.
     pub(super) fn declaration() -> clap::Command {
         let program = Self::command();
         let set = program.get_arguments().find(|argument| argument.get_id() == "set").cloned();
@@ -64,31 +64,31 @@ impl Arguments {
     }
 }
 
-/// Flags every command has.
+/// Flags of every command.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Global options")]
 pub struct Global {
-    /// Configuration file [default: $PLUMBAGO_CONFIG, else plumbago.toml if it is there]
+    /// Configuration file [default: $PLUMBAGO_CONFIG, else plumbago.toml if it exists]
     #[arg(long, short, value_name = "FILE", global = true)]
     pub config: Option<PathBuf>,
-    /// Set a configuration key, over file and environment; may be given again
+    /// Set a configuration key; overrides file and environment, and may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
-    /// How to print: text for people, JSON for programs
+    /// Output format: text for people, JSON for programs
     #[arg(long, value_enum, value_name = "FORM", default_value_t = Output::Text, global = true)]
     pub output: Output,
-    /// Say more on stderr; twice for even more. $PLUMBAGO_LOG takes a filter such as `plumbago::http=debug`
+    /// Log more; twice for even more. $PLUMBAGO_LOG takes a filter such as `plumbago::http=debug`
     #[arg(long, short, action = ArgAction::Count, global = true, conflicts_with = "quiet")]
     pub verbose: u8,
-    /// Say less on stderr; twice for errors only
+    /// Log less; twice for errors only
     #[arg(long, short, action = ArgAction::Count, global = true)]
     pub quiet: u8,
-    /// How to write the log on stderr
+    /// Format of the log on stderr
     #[arg(long, value_enum, value_name = "FORM", default_value_t = LogFormat::Text, global = true)]
     pub log_format: LogFormat,
 }
 
-/// How to print data.
+/// Format of the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Output {
     /// For people.
@@ -97,7 +97,7 @@ pub enum Output {
     Json,
 }
 
-/// How to write the log.
+/// Format of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum LogFormat {
     /// One line of text per event.
@@ -111,27 +111,27 @@ pub enum LogFormat {
 pub enum Command {
     /// Run the server: carbon ports, HTTP, rollups
     ///
-    /// Runs until Ctrl-C or SIGTERM, then takes what senders are still sending, makes it durable and exits with 0.
+    /// Runs until Ctrl-C or SIGTERM. Then it reads what senders have already sent, makes it durable and exits with 0.
     #[command(after_help = "Examples:
   plumbago serve
   plumbago serve --set store.path=/var/lib/plumbago --set listen.pickle=off
   PLUMBAGO_LISTEN__CARBON=0.0.0.0:2003 plumbago serve
   echo \"test.hello 1 $(date +%s)\" | nc -N 127.0.0.1 2003      send it a point")]
     Serve,
-    /// Print the configuration in force, or what a name gets from it
+    /// Print the configuration in force, or what it gives a name
     ///
-    /// Without NAME: every key with its value and who set it (default, file and line, environment variable, flag), as
-    /// TOML, and the rules in force. With NAME: the retention and the aggregation that metric gets, and from which rule.
+    /// Without NAME: every key with its value and its source (default, file and line, environment variable, flag), as
+    /// TOML, and the rules in force. With NAME: the retention and aggregation of that metric, and the rules they come from.
     #[command(after_help = "Examples:
   plumbago check-config
   plumbago check-config servers.web1.cpu.load
   plumbago --config new.toml check-config > /dev/null && echo fine
   plumbago check-config --output json 'disk.used;host=web1'")]
     CheckConfig(CheckConfig),
-    /// List the metrics and directories a glob matches
+    /// List the metrics and directories that match a glob
     ///
     /// Globs are Graphite's: `*`, `?`, `[a-z]`, `{a,b}`, and `**` for any number of components. Directories end in a dot.
-    /// Exits with 1 when nothing matches.
+    /// Exits with 1 if nothing matches.
     #[command(after_help = "Examples:
   plumbago find '*'
   plumbago find 'servers.web*.cpu.{user,system}'
@@ -140,7 +140,7 @@ pub enum Command {
     /// Print the points of a target
     ///
     /// A target is a metric, a glob or an expression, as in /render. Times are Graphite's too: `-1h`, `now`, `noon
-    /// yesterday`, `20260131`, seconds since 1970. Exits with 1 when no series matches.
+    /// yesterday`, `20260131`, seconds since 1970. Exits with 1 if no series matches.
     #[command(after_help = "Examples:
   plumbago read servers.web1.cpu.load
   plumbago read 'sumSeries(servers.*.requests)' --from -7d --until -1d
@@ -148,9 +148,9 @@ pub enum Command {
     Read(Read),
     /// Write one point
     ///
-    /// Exits with 0 when the point is stored and durable. A point that is refused is an error that names the reason, as
-    /// plumbago_points_rejected_total does: `too_old`, `bad_line` and so on. While a server runs it is asked, over
-    /// listen.http.
+    /// Exits with 0 if the point is stored and durable. If the point is rejected, the error names the reason, as
+    /// plumbago_points_rejected_total does: `too_old`, `bad_line` and so on. While a server runs, the point goes through it,
+    /// over listen.http.
     #[command(after_help = "Examples:
   plumbago write deploys.web 1
   plumbago write room.temperature -3.5 1767225600
@@ -158,9 +158,9 @@ pub enum Command {
     Write(Write),
     /// Delete metrics and their points
     ///
-    /// Exits with 0 when nothing matches, so that it can be run again after an interruption, but with 1 when the glob
-    /// matches directories alone: everything below DIRECTORY is `DIRECTORY.**`. While a server runs it is asked to delete; on
-    /// Cassandra servers may run meanwhile, and hear of it.
+    /// Exits with 0 if nothing matches, so that you can run it again after an interruption, but with 1 if the glob
+    /// matches only directories: write `DIRECTORY.**` for everything below DIRECTORY. While a server runs on the store, it
+    /// deletes. With Cassandra, servers may keep running; they learn of the deletion.
     #[command(after_help = "Examples:
   plumbago delete --dry-run 'servers.old1.**'
   plumbago delete 'servers.old1.**'
@@ -168,10 +168,10 @@ pub enum Command {
     Delete(Delete),
     /// Copy metrics and their points to other names
     ///
-    /// The destination is made with the retention and aggregation of the source; what it has stays, but for slots that the
-    /// source has too. Safe to repeat: run it again to take over what came late. To rename, send under the new name, copy,
-    /// look, and delete the old name. On Cassandra servers may run meanwhile; aggregates of slots in which both names
-    /// were written add up.
+    /// A new destination gets the retention and aggregation of the source. An existing one keeps its points, except in slots
+    /// that the source has too. Repeating a copy is safe, and picks up points that came late. To rename a metric, send under
+    /// the new name, copy, check, and delete the old name. With Cassandra, servers may keep running; aggregates of slots that
+    /// both names received add up.
     #[command(after_help = "Examples:
   plumbago copy servers.web1.cpu hosts.web1.cpu
   plumbago copy --dry-run --recursive servers.web1 hosts.web1
@@ -187,21 +187,21 @@ pub enum Command {
   plumbago export whisper /var/lib/graphite/whisper
   plumbago export csv 'servers.*.cpu' --from -7d > cpu.csv")]
     Export(Export),
-    /// Say how much there is at and below a glob: metrics and bytes
+    /// Count the metrics at and below a glob, and their bytes
     ///
-    /// Counts the metrics that match and, where a directory matches, all that are below it. Metrics with tags are counted by
-    /// their names; `;tag=GLOB` behind the glob counts only those that have such a tag. Exits with 1 when nothing matches. On
-    /// Cassandra rows are counted by the nodes, and bytes are an estimate.
+    /// Counts the metrics that match and, if a directory matches, all metrics below it. Tagged metrics count by their names;
+    /// `;tag=GLOB` after the glob counts only those with such a tag. Exits with 1 if nothing matches. With Cassandra, the nodes
+    /// count rows, and bytes are an estimate.
     #[command(after_help = "Examples:
   plumbago du '*'                               everything
   plumbago du --output json 'servers.*'
   plumbago du '*;dc=ams*'                       all metrics with a tag dc that begins with ams
   plumbago du 'disk.used;dc=ams;host=web*'")]
     Du(Usage),
-    /// Say where all the metrics come from: by tag and by the start of their names
+    /// Show where metrics come from: count them by tag and by the start of their names
     ///
-    /// Lists the tags with most values, and the parts of the tree with most metrics. While a server runs it is asked; on
-    /// Cassandra always.
+    /// Lists the tags with the most values, and the parts of the tree with the most metrics. While a server runs, the command
+    /// asks it; with Cassandra, a server must be running.
     #[command(after_help = "Examples:
   plumbago cardinality                          the largest tags, and the largest parts of the tree
   plumbago cardinality servers --depth 2        below servers, by two more components
@@ -209,56 +209,55 @@ pub enum Command {
     Cardinality(Cardinality),
     /// Print numbers about the whole store
     ///
-    /// Text has sizes with units and retentions in words, JSON has exact bytes.
+    /// Text shows sizes with units and retentions in words; JSON has exact bytes.
     #[command(after_help = "Examples:
   plumbago stats
   plumbago stats --output json")]
     Stats(Stats),
-    /// Print all that is known about one metric
+    /// Print everything about one metric
     #[command(after_help = "Examples:
   plumbago info servers.web1.cpu.load
   plumbago info --output json servers.web1.cpu.load")]
     Info(Info),
     /// Check every file of the data directory
     ///
-    /// Reads all blocks, the log and the catalogue, and compares checksums. Changes nothing. Exits with 1 when something
-    /// is damaged.
+    /// Reads all blocks, the log and the catalogue, and compares checksums. Changes nothing. Exits with 1 if something is
+    /// damaged.
     #[command(after_help = "Examples:
   plumbago fsck
   plumbago fsck --set store.path=/backup/plumbago-data")]
     Fsck,
     /// Print what is in one file of the data directory
     ///
-    /// The catalogue can be read only while no server is using it.
+    /// The catalogue can be read only while no server uses it.
     #[command(after_help = "Examples:
   plumbago dump plumbago-data/log/00000001.log
   plumbago dump --output json FILE")]
     Dump(Dump),
-    /// Print, make or check the tables in Cassandra
+    /// Print, create or check the tables in Cassandra
     ///
-    /// `print` writes the statements for the configured retentions, and needs no cluster. `apply` makes the tables and
-    /// indexes that are missing; it never drops or alters anything, and may run on several machines at once. `check`
-    /// says what differs; it fails if something is missing or wrong. The keys of [store.cassandra] say where the
-    /// cluster is, whatever store.kind is.
+    /// `print` prints the statements for the configured retentions, and needs no cluster. `apply` creates missing tables and
+    /// indexes; it never drops or alters anything, and may run on several machines at once. `check` reports differences, and
+    /// fails if something is missing or wrong. The keys of [store.cassandra] name the cluster, whatever store.kind is.
     #[command(after_help = "Examples:
   plumbago schema print > schema.cql
   plumbago schema apply
   plumbago schema apply --create-keyspaces --replication '{\"class\": \"NetworkTopologyStrategy\", \"dc1\": 3}'
   plumbago schema check --output json")]
     Schema(Schema),
-    /// Delete metrics that nobody writes to any more from Cassandra
+    /// Delete metrics from Cassandra that no longer receive points
     ///
-    /// Deletes the names of metrics that were not written to for as long as the longest retention keeps data, and then
-    /// directories without metrics. Safe while servers write: a metric that is written to meanwhile stays. Points go by
-    /// themselves when their time is over.
+    /// Deletes the names of metrics that received no points for as long as the longest retention, and then empty
+    /// directories. It is safe while servers write: a metric that receives a point meanwhile stays. Points expire by
+    /// themselves.
     #[command(after_help = "Examples:
   plumbago clean --dry-run
   plumbago clean --unwritten-for 90d")]
     Clean(Clean),
-    /// Complete names in Cassandra that were left half made or half deleted
+    /// Complete names in Cassandra that were half created or half deleted
     ///
-    /// Makes directories that are missing above metrics, gives rows to names that lack them, and removes what is left of
-    /// deleted metrics. Safe while servers write.
+    /// Creates missing directories above metrics and missing rows of names, and removes what is left of deleted metrics. It is
+    /// safe while servers write.
     #[command(after_help = "Examples:
   plumbago repair --dry-run
   plumbago repair")]
@@ -276,7 +275,7 @@ pub enum Command {
   plumbago completions zsh > ~/.zfunc/_plumbago
   plumbago completions fish > ~/.config/fish/completions/plumbago.fish")]
     Completions(Completions),
-    /// Print the manual page, of the program or of one command
+    /// Print the manual page of the program or of one command
     #[command(after_help = "Examples:
   plumbago man | man -l -
   plumbago man check-config > plumbago-check-config.1")]
@@ -293,7 +292,7 @@ pub struct CheckConfig {
 /// Arguments of `find`.
 #[derive(Clone, Debug, Args)]
 pub struct Find {
-    /// What to look for
+    /// A glob
     pub glob: String,
 }
 
@@ -313,7 +312,7 @@ pub struct Read {
 /// Arguments of `write`.
 #[derive(Clone, Debug, Args)]
 pub struct Write {
-    /// The metric; made if it is new
+    /// The metric; created if it is new
     pub name: String,
     /// The value: a number
     #[arg(allow_negative_numbers = true, value_parser = parse_value)]
@@ -321,7 +320,7 @@ pub struct Write {
     /// Seconds since 1970 [default: now]
     #[arg(value_name = "TS")]
     pub timestamp: Option<u32>,
-    /// Make a new store if there is none
+    /// Create a new store if there is none
     #[arg(long)]
     pub create: bool,
 }
@@ -329,7 +328,7 @@ pub struct Write {
 /// Arguments of `delete`.
 #[derive(Clone, Debug, Args)]
 pub struct Delete {
-    /// What to delete: a glob, and tags that the metrics must have
+    /// A glob, and tags that the metrics must have; all metrics that match are deleted
     #[arg(value_name = "GLOB[;TAG=GLOB]...")]
     pub glob: String,
     /// Only print what would be deleted
@@ -343,7 +342,7 @@ pub struct Delete {
 /// Arguments of `copy`.
 #[derive(Clone, Debug, Args)]
 pub struct Copy {
-    /// A metric; with --recursive a directory, and the metric of that name if there is one
+    /// A metric; with --recursive a directory and the metric of the same name, if there is one
     pub source: String,
     /// Its new name
     pub destination: String,
@@ -367,7 +366,7 @@ pub struct Cardinality {
     /// Only names below this directory
     #[arg(value_name = "DIRECTORY")]
     pub below: Option<String>,
-    /// Count by so many components of the name
+    /// Count by this many components of the name
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub depth: usize,
     /// Lines of each list
@@ -378,7 +377,7 @@ pub struct Cardinality {
 /// Arguments of `du`.
 #[derive(Clone, Debug, Args)]
 pub struct Usage {
-    /// What to count: a glob, and tags that the metrics must have
+    /// A glob, and tags that the metrics must have
     #[arg(value_name = "GLOB[;TAG=GLOB]...")]
     pub glob: String,
     /// The running server to ask [default: the store of the configuration, or the server that runs on it]
@@ -417,7 +416,7 @@ pub struct Schema {
     /// What to do
     #[arg(value_enum)]
     pub action: SchemaAction,
-    /// With apply: also make the keyspaces
+    /// With apply: also create the keyspaces
     #[arg(long)]
     pub create_keyspaces: bool,
     /// With print and apply: replication of the keyspaces [default: three replicas, or as many as there are nodes]
@@ -428,11 +427,11 @@ pub struct Schema {
 /// What to do with the schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum SchemaAction {
-    /// Write the statements.
+    /// Print the statements.
     Print,
-    /// Make what is missing.
+    /// Create what is missing.
     Apply,
-    /// Say what differs.
+    /// Report differences.
     Check,
 }
 
@@ -442,7 +441,7 @@ pub struct Clean {
     /// Only print what would be deleted
     #[arg(long)]
     pub dry_run: bool,
-    /// Delete what was not written to for this long [default: the longest configured retention]
+    /// Delete metrics that received no points for this long [default: the longest configured retention]
     #[arg(long, value_name = "TIME")]
     pub unwritten_for: Option<String>,
 }
@@ -450,7 +449,7 @@ pub struct Clean {
 /// Arguments of `repair`.
 #[derive(Clone, Debug, Args)]
 pub struct Repair {
-    /// Only print what would be put right
+    /// Only print what would be repaired
     #[arg(long)]
     pub dry_run: bool,
 }
@@ -480,7 +479,7 @@ pub struct ManPage {
     pub command: Option<String>,
 }
 
-/// NaN means "no value" and is dropped by the server: better said at once.
+/// NaN means "no value", and the server would reject it: it is better to say so at once.
 fn parse_value(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(value) if !value.is_nan() => Ok(value),

@@ -1,4 +1,4 @@
-//! `check-config`: the configuration in force, or what one name gets from it.
+//! `check-config`: the configuration in force, or what it gives one name.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -47,7 +47,7 @@ fn print_json(value: &Value, out: &mut dyn Write) -> anyhow::Result<()> {
     Ok(writeln!(out)?)
 }
 
-/// TOML that gives the same configuration when it is read again from the working directory.
+/// TOML that gives the same configuration if it is read again from the same working directory.
 fn print_settings(loaded: &Loaded, out: &mut dyn Write) -> std::io::Result<()> {
     match &loaded.file {
         Some(file) => writeln!(out, "# read from {}", file.display())?,
@@ -67,24 +67,24 @@ fn print_settings(loaded: &Loaded, out: &mut dyn Write) -> std::io::Result<()> {
         writeln!(out, "{line:<44} # {}", setting.origin)?;
     }
     let rules = &loaded.config.retention;
-    writeln!(out, "\n# Retention rules, the first that matches wins:")?;
+    writeln!(out, "\n# Retention rules; the first match wins:")?;
     for rule in &rules.schemas {
         writeln!(out, "#   {}: {}", describe(rule), words::retention(&rule.gives))?;
     }
     writeln!(out, "#   all others: {}", words::retention(&rules.default_retention))?;
-    writeln!(out, "# Aggregation rules, the first that matches wins:")?;
+    writeln!(out, "# Aggregation rules; the first match wins:")?;
     for rule in &rules.aggregation {
         writeln!(out, "#   {}: {}", describe(rule), aggregation_words(rule.gives))?;
     }
     writeln!(out, "#   all others: {}", aggregation_words(rules.default_aggregation))
 }
 
-/// Is it a password that somebody set?
+/// Is it a password that is set?
 fn is_hidden(setting: &Setting) -> bool {
     setting.key.is_secret && setting.value.as_str() != Some("")
 }
 
-/// What the rules for names do, where they do anything.
+/// What the rules for incoming names do with this one, if anything.
 fn print_outcome(outcome: &Outcome, out: &mut dyn Write) -> std::io::Result<()> {
     if let Some(reason) = outcome.refused {
         writeln!(out, "refused      {reason}, by [rules]")?;

@@ -1,4 +1,4 @@
-//! The log: on stderr, as much of it as was asked for.
+//! The log on stderr, as verbose as the flags ask for.
 
 use std::io::{self, IsTerminal as _};
 
@@ -6,7 +6,7 @@ use tracing_subscriber::EnvFilter;
 
 use super::{Arguments, Command, LogFormat, UsageError};
 
-/// Takes a filter when no flag says how much to log.
+/// The filter that applies when no flag says how much to log.
 const VARIABLE: &str = "PLUMBAGO_LOG";
 
 const LEVELS: [&str; 5] = ["error", "warn", "info", "debug", "trace"];
@@ -23,7 +23,7 @@ pub(super) fn init(arguments: &Arguments) -> Result<(), UsageError> {
         .with_env_filter(filter)
         .with_writer(io::stderr)
         .with_ansi(io::stderr().is_terminal());
-    // An error means that somebody set one up already: a test.
+    // An error means that a log is already set up, as in a test.
     let _ = match arguments.global.log_format {
         LogFormat::Text => log.try_init(),
         LogFormat::Json => log.json().try_init(),
@@ -35,15 +35,15 @@ fn has_flags(arguments: &Arguments) -> bool {
     arguments.global.verbose > 0 || arguments.global.quiet > 0
 }
 
-/// A server tells what it does, a command only what is wrong. Libraries stay one step behind us, so that `-v` shows our
-/// own events and not every frame of every connection.
+/// A server logs what it does, a command only what is wrong. Libraries log one level less than Plumbago, so that `-v` shows
+/// Plumbago's events and not every frame of every connection.
 fn filter(arguments: &Arguments) -> String {
     let quietly = !matches!(arguments.command, None | Some(Command::Serve));
     let level = (2 - usize::from(quietly) + usize::from(arguments.global.verbose))
         .saturating_sub(usize::from(arguments.global.quiet))
         .min(LEVELS.len() - 1);
     let libraries = if level > 2 { level - 1 } else { level };
-    // Cassandra's driver tells every failure before we tell it with what to do about it.
+    // Cassandra's driver logs every failure, and Plumbago then reports the same failure with advice.
     let driver = if level > 2 { "" } else { ",scylla=off" };
     format!("{},plumbago={}{driver}", LEVELS[libraries], LEVELS[level])
 }

@@ -1,4 +1,4 @@
-//! `man`: manual pages made from the same declarations as `--help`.
+//! `man`: manual pages, generated from the same declarations as `--help`.
 
 use std::io::{self, Write};
 
@@ -7,28 +7,28 @@ use clap_mangen::roff::{Roff, roman};
 
 use super::{Arguments, ManPage, UsageError};
 
-/// What the page of the program says besides its options.
+/// The sections of the program's page besides its options.
 const CHAPTERS: [(&str, &[&str]); 3] = [
     (
         "ENVIRONMENT",
         &[
-            "PLUMBAGO_SECTION__KEY sets the configuration key section.key, over the file and below --set.",
-            "PLUMBAGO_CONFIG names the configuration file when --config does not.",
-            "PLUMBAGO_LOG is a log filter, used when neither --verbose nor --quiet is given.",
+            "PLUMBAGO_SECTION__KEY sets the configuration key section.key. It overrides the file, and --set overrides it.",
+            "PLUMBAGO_CONFIG names the configuration file if --config does not.",
+            "PLUMBAGO_LOG is a log filter, used if neither --verbose nor --quiet is given.",
         ],
     ),
     (
         "FILES",
         &[
-            "plumbago.toml in the working directory is the configuration when no other is named.",
+            "plumbago.toml in the working directory is the configuration if no other is named.",
             "storage-schemas.conf and storage-aggregation.conf beside it are read as carbon reads them.",
-            "plumbago-data in the working directory is where data goes unless store.path says otherwise.",
+            "plumbago-data in the working directory holds the data, unless store.path says otherwise.",
         ],
     ),
     ("EXIT STATUS", &["0 done; 1 the work failed; 2 wrong usage or configuration."]),
 ];
 
-/// Prints the page asked for.
+/// Prints a page.
 pub(super) fn run(arguments: &ManPage, out: &mut dyn Write) -> anyhow::Result<()> {
     let pages = pages()?;
     let file = match &arguments.command {
@@ -44,7 +44,7 @@ pub(super) fn run(arguments: &ManPage, out: &mut dyn Write) -> anyhow::Result<()
     Ok(out.write_all(&page)?)
 }
 
-/// Every page with its file name: the program's first, then one for each command.
+/// Every page with its file name: first that of the program, then one for each command.
 pub fn pages() -> io::Result<Vec<(String, Vec<u8>)>> {
     let mut program = Arguments::declaration().disable_help_subcommand(true);
     program.build();
@@ -106,7 +106,10 @@ mod tests {
     #[test]
     fn every_command_has_a_page_with_examples() {
         let pages = pages().unwrap();
-        assert_eq!(pages.len(), 25);
+        let declaration = Arguments::declaration();
+        let parts: usize =
+            declaration.get_subcommands().map(|command| 1 + command.get_subcommands().count()).sum();
+        assert_eq!(pages.len(), 1 + parts, "a page for the program and one for each command");
         for (name, page) in pages {
             let text = String::from_utf8(page).unwrap();
             assert!(text.contains(".SH EXAMPLES"), "{name}");

@@ -1,6 +1,6 @@
-//! The command line: what was typed becomes a configuration and one operation.
+//! The command line: turns arguments into a configuration and one operation.
 //!
-//! Data goes to stdout, talk to stderr. Exit codes: 0 done, 1 the work failed, 2 wrong usage or configuration.
+//! Data goes to stdout, messages go to stderr. Exit codes: 0 done, 1 the work failed, 2 wrong usage or configuration.
 
 mod arguments;
 mod check_config;
@@ -22,16 +22,16 @@ pub use arguments::{
 
 use crate::config::{ConfigError, Loaded, Sources};
 
-/// What was typed cannot be done as typed.
+/// The command line is wrong.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct UsageError(pub String);
 
-/// Does what the command line says.
+/// Runs the command.
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     logging::init(arguments)?;
     let command = arguments.command.clone().unwrap_or(Command::Serve);
-    // The manual is for a machine without a configuration too.
+    // The manual must work without a valid configuration.
     if let Command::Man(page) = &command {
         return to_stdout(|out| man::run(page, out));
     }
@@ -70,7 +70,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     }
 }
 
-/// How a failed run ends. A reader that went away (`plumbago find '*' | head`) is no failure.
+/// The exit code of a failed run. It is no failure if the reader of a pipe closes it (`plumbago find '*' | head`).
 pub fn exit_code(error: &anyhow::Error) -> ExitCode {
     if is_broken_pipe(error) {
         return ExitCode::SUCCESS;
@@ -79,7 +79,7 @@ pub fn exit_code(error: &anyhow::Error) -> ExitCode {
     if wrong_input { ExitCode::from(2) } else { ExitCode::FAILURE }
 }
 
-/// The error and its causes in one line. Errors that tell their cause themselves do not have it told again.
+/// The error and its causes in one line. A cause that the error already names is not repeated.
 pub fn message(error: &anyhow::Error) -> String {
     let mut text = error.to_string();
     for cause in error.chain().skip(1).map(ToString::to_string) {
@@ -90,7 +90,7 @@ pub fn message(error: &anyhow::Error) -> String {
     text
 }
 
-/// Did nobody read what was written?
+/// Was the output closed by its reader?
 pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error
         .chain()
@@ -98,7 +98,7 @@ pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
         .any(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
 }
 
-/// Reads the configuration, and checks what `config` itself has no means to check.
+/// Reads the configuration, and checks what the module `config` cannot check itself.
 fn load(global: &Global) -> Result<Loaded, ConfigError> {
     let loaded = Loaded::new(&Sources::of_process(global.config.clone(), global.set.clone()))?;
     let zone = &loaded.config.query.timezone;

@@ -1,8 +1,8 @@
-//! Tables for people: every column as wide as its widest cell.
+//! Tables for people. Every column is as wide as its widest cell.
 
 use std::io::Write;
 
-/// Prints a table. The last column is text and begins in one place; those before it are numbers and end in one place.
+/// Prints a table. The last column is text and left-aligned; the others are numbers and right-aligned.
 pub(super) fn print<const N: usize>(
     out: &mut dyn Write,
     head: [&str; N],

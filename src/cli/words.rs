@@ -18,7 +18,7 @@ fn step(secs: u32) -> String {
     unit.map_or_else(String::new, |(size, name)| format!("{}{name}", secs / size))
 }
 
-/// In the largest unit that leaves nothing over.
+/// In the largest unit that divides it.
 fn span(secs: u64) -> String {
     let unit = UNITS.iter().find(|(size, _)| secs.is_multiple_of(*size));
     unit.map_or_else(String::new, |(size, name)| {
@@ -33,7 +33,7 @@ pub(super) fn policy(policy: &Policy) -> String {
     format!("{}; {aggregator}, xFilesFactor {x_files_factor}", retention(stages))
 }
 
-/// `869 KiB`: three digits, which is what a person compares. JSON has the bytes.
+/// `869 KiB`: three digits, which are enough for a person. JSON has the exact bytes.
 pub(super) fn size(bytes: u64) -> String {
     const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     if bytes < 1024 {
@@ -42,7 +42,7 @@ pub(super) fn size(bytes: u64) -> String {
     let mut number = bytes as f64 / 1024.0;
     let mut units = UNITS.into_iter();
     let mut unit = units.next().unwrap_or_default();
-    // What would be rounded up to 1024 is one of the next unit.
+    // A number that would round up to 1024 is shown as 1 of the next unit.
     while number >= 1023.5
         && let Some(larger) = units.next()
     {

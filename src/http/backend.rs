@@ -1,4 +1,4 @@
-//! What the API asks of the server behind it. All methods may block: they are called on threads made for that.
+//! What the API needs from the server behind it. All methods may block: the API calls them on threads for blocking work.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::index::SharedIndex;
 use graphite_render::Source;
 use plumbago_model::{Cancel, Event, EventFilter, EventId, Policy, QueryError, Verdict};
 
-/// The server: names, series, and how it is.
+/// The server: names, series, and its health.
 pub trait Backend: TaggedSeries + EventLog + Send + Sync + 'static {
     /// Where renders get their series.
     fn source(&self) -> &dyn Source;
@@ -36,19 +36,19 @@ pub trait Backend: TaggedSeries + EventLog + Send + Sync + 'static {
         visit: &mut dyn FnMut(Node<'_>),
     ) -> Result<(), QueryError>;
 
-    /// All metric names in order, by asking again and again for up to so many; none when all were given.
+    /// All metric names in order. Each call of the stream returns up to so many, and none at the end.
     fn names(&self) -> NameStream;
 
-    /// For each of these metrics its policy, where it is known here.
+    /// The policy of each of these metrics, if this server knows it.
     fn policies(&self, names: &[&str]) -> Vec<Option<Arc<Policy>>> {
         vec![None; names.len()]
     }
 
-    /// Returns when every point received before the call is durable and readable; with `settle` it is also in merged
-    /// blocks, as it would be after a quiet while.
+    /// Returns when every point received before the call is durable and readable. With `settle` the points are also in merged
+    /// blocks, as they would be on an idle server.
     fn flush(&self, settle: bool) -> Result<(), String>;
 
-    /// Takes carbon lines and says what became of them; what is stored is durable. The error says why none were taken.
+    /// Takes carbon lines and says what became of them; stored points are durable. The error says why it took none.
     fn write(&self, lines: &[u8]) -> Result<Verdict, String>;
 
     /// Do queries and writes work? If not, why.
@@ -60,17 +60,17 @@ pub trait Backend: TaggedSeries + EventLog + Send + Sync + 'static {
 
 /// Series by their tags.
 pub trait TaggedSeries {
-    /// All names, where they are all in memory.
+    /// All names, if they are all in memory.
     fn index(&self) -> Result<&SharedIndex, QueryError>;
 
-    /// Makes series that are not there yet. Gives the names they are stored under.
+    /// Creates series that do not exist yet. Returns the names under which they are stored.
     fn tag_series(&self, paths: &[&str]) -> Result<Vec<String>, QueryError>;
 
-    /// Deletes tagged series with their points; those that are not there are no trouble.
+    /// Deletes tagged series with their points; ignores those that do not exist.
     fn delete_series(&self, paths: &[&str]) -> Result<(), QueryError>;
 }
 
-/// What happened when.
+/// Events.
 pub trait EventLog {
     /// Most bytes of text that an event may have: `ingest.max_event_bytes`.
     fn max_event_bytes(&self) -> usize;
@@ -81,7 +81,7 @@ pub trait EventLog {
     /// An event by its id.
     fn event(&self, id: EventId) -> Result<Option<Event>, QueryError>;
 
-    /// The events that `filter` takes, in the order of time, unless there are too many.
+    /// The events that match `filter`, by time, unless there are too many.
     fn events(&self, filter: &EventFilter, cancel: &Cancel) -> Result<Vec<(EventId, Event)>, QueryError>;
 }
 

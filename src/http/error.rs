@@ -9,7 +9,7 @@ use crate::telemetry::Counter;
 use graphite_render::RenderError;
 use plumbago_model::QueryError;
 
-/// Why a request gets no answer. The text is the whole body, for a person to read.
+/// Why a request fails. The text is the whole body, for a person to read.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Failure {
     /// A parameter is missing or wrong. Graphite's wording, which scripts look for.
@@ -86,7 +86,7 @@ impl Failure {
         }
     }
 
-    /// What goes with every failure, however it is told.
+    /// Adds headers and logs, for both forms of a failure.
     fn finish(self, mut response: Response) -> Response {
         if matches!(self, Failure::Busy) {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
@@ -123,7 +123,7 @@ impl IntoResponse for Failure {
     }
 }
 
-/// A failure told as JSON, as graphite-web does wherever it answers with a document of its own: `{"error": "…"}`.
+/// A failure as JSON, `{"error": "…"}`, for the endpoints where graphite-web answers so.
 #[derive(Debug)]
 pub(super) struct JsonFailure(pub(super) Failure);
 
@@ -153,7 +153,7 @@ pub(super) enum Asked {
 }
 
 impl Failure {
-    /// What a client sees of a query that failed: the only place that decides it.
+    /// What a client sees of a failed query. Nothing else decides that.
     pub(super) fn of(error: QueryError, asked: Asked) -> Self {
         match error {
             QueryError::Limit(text) => Failure::Limit(text),

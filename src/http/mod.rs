@@ -1,8 +1,8 @@
 //! Step 9: the Graphite HTTP API.
 //!
 //! A request is read into a [`call::Call`] (query string and form body are one), its blocking part runs on
-//! [`workers::Workers`] with a deadline, and [`error::Failure`] alone knows the status codes. One file per endpoint. What
-//! lies below is reached through [`Backend`] only, so the API can be tested over real sockets with a made-up one.
+//! [`workers::Workers`] with a deadline, and [`error::Failure`] alone knows the status codes. There is one file per endpoint. The
+//! API reaches the server only through [`Backend`], so tests run it over real sockets with a fake one.
 
 mod admin;
 mod backend;

@@ -18,11 +18,11 @@ use graphite_render::picture::{self, GraphType, Options};
 use graphite_render::{BrokenTarget, Rendered, Request, Series, Source, TimeRange, render_readable};
 use plumbago_model::Cancel;
 
-/// Names a target that could not be read, and says why. One line for each.
-const BROKEN_TARGET: HeaderName = HeaderName::from_static("x-plumbago-broken-target");
-/// Such lines in one answer.
+/// Names a target that could not be parsed, and says why. There is one header for each; the page (`render.js`) reads them.
+pub(super) const BROKEN_TARGET: HeaderName = HeaderName::from_static("x-plumbago-broken-target");
+/// Such headers in one answer.
 const MAX_BROKEN_NAMED: usize = 8;
-/// Characters of a target in such a line.
+/// Characters of a target in such a header.
 const MAX_TARGET_SHOWN: usize = 200;
 
 /// Values that are worth a second thread to write them: a millisecond's work, against some ten microseconds to start it.
@@ -89,7 +89,7 @@ struct Drawn {
     broken: Vec<BrokenTarget>,
 }
 
-/// Says in the answer and in the log which targets could not be read: the others were drawn, so the client sees no error.
+/// Names the targets that could not be parsed in headers and in the log. The others were drawn, so the client sees no error.
 fn name_broken(broken: &[BrokenTarget], response: &mut Response) {
     let Some(first) = broken.first() else { return };
     tracing::warn!(
@@ -107,7 +107,7 @@ fn name_broken(broken: &[BrokenTarget], response: &mut Response) {
     }
 }
 
-/// Enough of a target to know it again.
+/// Enough of a target to recognise it.
 fn shortened(target: &str) -> String {
     let mut text: String = target.chars().take(MAX_TARGET_SHOWN).collect();
     if text.len() < target.len() {

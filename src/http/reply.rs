@@ -46,8 +46,8 @@ pub(super) fn cached_for(seconds: u32, now: Timestamp, response: &mut Response) 
     }
 }
 
-/// How a JSON document is to be written. Read before the work begins, so that a bad callback costs nothing, and applied by
-/// whoever makes the document.
+/// How to write a JSON document. It is read before the work begins, so that a bad callback costs nothing, and applied when the
+/// document is written.
 #[derive(Debug)]
 pub(super) struct Wrapping {
     /// The function of `jsonp`.

@@ -1,8 +1,8 @@
 //! Addresses as people type them: `curl 'http://…/render?target=alias(a.b,"c")'` sends the quotes as they are.
 //!
-//! No address may hold them, and the HTTP library refuses such a request before anybody could say why. graphite-web takes them.
-//! So bytes that must not stand in an address are written as `%22` and the like on their way in, which means the same. To know where
-//! the address of the next request begins on a connection, its headers are skimmed for the length of its body.
+//! A URL may not contain them, and the HTTP library rejects such a request without an explanation; graphite-web accepts it. So
+//! this replaces bytes that are invalid in a URL by `%22` and the like, which means the same, before the library sees them. To know
+//! where the next request on a connection begins, it reads the length of the body from the headers.
 
 #![deny(
     clippy::indexing_slicing,
@@ -21,7 +21,7 @@ use tokio::net::{TcpListener, TcpStream};
 /// As much of a header line as is needed to know `content-length: 18446744073709551615`.
 const HEADER_START: usize = 64;
 
-/// A listener whose connections take such addresses.
+/// A listener whose connections accept such URLs.
 #[derive(Debug)]
 pub(super) struct Forgiving(pub(super) TcpListener);
 
@@ -31,7 +31,7 @@ impl Listener for Forgiving {
 
     async fn accept(&mut self) -> (Self::Io, Self::Addr) {
         let (stream, peer) = Listener::accept(&mut self.0).await;
-        // Answers are written in one go: waiting for more to send only delays them.
+        // Answers are written in one piece, so waiting for more data would only delay them.
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "setting TCP_NODELAY failed");
         }
@@ -43,19 +43,19 @@ impl Listener for Forgiving {
     }
 }
 
-/// A connection whose requests are mended as they are read.
+/// A connection whose requests are corrected as they are read.
 #[derive(Debug)]
 pub(super) struct Mending<S> {
     stream: S,
     place: Place,
     header: Vec<u8>,
     body: Body,
-    /// What was mended and is not handed on yet, from `handed` on.
+    /// Corrected bytes that are not handed on yet, from `handed` on.
     mended: Vec<u8>,
     handed: usize,
 }
 
-/// Where in a request the next byte stands.
+/// Which part of a request the next byte belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Method,
@@ -63,18 +63,18 @@ enum Place {
     Version,
     Headers,
     Body(u64),
-    /// Somewhere: it is another protocol, or a body of unknown length. Nothing is mended any more.
+    /// Unknown: it is another protocol, or a body of unknown length. Nothing more is corrected.
     Lost,
 }
 
-/// What the headers say of the body.
+/// What the headers say about the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Body {
     Length(u64),
     Unknown,
 }
 
-/// May this byte not stand in an address? Those above 126 are tolerated by some, and not by others.
+/// Is this byte invalid in a URL? Some programs tolerate those above 126, and others do not.
 fn is_wrong(byte: u8) -> bool {
     matches!(byte, 0..=0x1f | b'"' | b'<' | b'>' | b'\\' | b'^' | b'`' | b'{' | b'|' | b'}' | 0x7f..)
 }
@@ -85,7 +85,7 @@ impl<S> Mending<S> {
         Self { stream, place: Place::Method, header, body: Body::Length(0), mended, handed: 0 }
     }
 
-    /// Goes over what was read. Gives it mended, if something had to be.
+    /// Checks what was read. Returns a corrected copy, if something had to change.
     fn skim(&mut self, mut read: &[u8]) -> Option<Vec<u8>> {
         let (all, mut mended) = (read, None::<Vec<u8>>);
         while let Some((&byte, rest)) = read.split_first() {
@@ -119,7 +119,7 @@ impl<S> Mending<S> {
         mended
     }
 
-    /// Takes one byte in that is not of a body.
+    /// Handles one byte outside of a body.
     fn step(&mut self, byte: u8) {
         self.place = match (self.place, byte) {
             // HTTP/2 begins with `PRI * HTTP/2.0`.
@@ -172,7 +172,7 @@ impl<S> Mending<S> {
         self.place = if left == 0 { Place::Method } else { Place::Body(left) };
     }
 
-    /// Hands on as much of what was mended as there is room for.
+    /// Hands on as many corrected bytes as there is room for.
     fn hand_on(&mut self, out: &mut ReadBuf<'_>) {
         let rest = self.mended.get(self.handed..).unwrap_or_default();
         let len = rest.len().min(out.remaining());

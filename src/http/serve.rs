@@ -1,4 +1,4 @@
-//! The listener: accepts connections until told to stop, then lets running requests finish.
+//! The listener: accepts connections until the stop, then lets running requests finish.
 
 use std::io;
 use std::sync::Arc;
@@ -15,10 +15,10 @@ use super::{Api, Backend, router};
 use crate::config;
 use crate::telemetry::Telemetry;
 
-/// How long running requests may go on after a stop; what is left then is cut off.
+/// How long running requests may continue after a stop; then they are aborted.
 const DRAIN_LIMIT: Duration = Duration::from_secs(10);
 
-/// Serves the API on `listener` until `stop` turns true; idle connections are closed then, and running requests answered.
+/// Serves the API on `listener` until `stop` turns true. Then it closes idle connections and answers running requests.
 pub async fn serve(
     listener: TcpListener,
     backend: Arc<dyn Backend>,
@@ -42,7 +42,7 @@ pub async fn serve(
     }
 }
 
-/// Ends when `stop` turns true. Its sender being gone means that the server is going down, too.
+/// Ends when `stop` turns true, or when its sender is gone, because then the server is stopping, too.
 async fn told_to(mut stop: watch::Receiver<bool>) {
     let _ = stop.wait_for(|stop| *stop).await;
 }

@@ -1,4 +1,4 @@
-//! How answers travel: compressed, and to whose pages.
+//! Compression of answers, and which other pages may read them (CORS).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,13 +13,14 @@ use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::{NotForContentType, Predicate, SizeAbove};
 use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 
+use super::render::BROKEN_TARGET;
 use super::{Api, info};
 use crate::config::{self, PageOrigins};
 
 /// Shorter answers fit in a packet anyway.
 const WORTH_COMPRESSING: u16 = 1024;
 
-/// How long a browser may remember that it was let in.
+/// How long a browser may cache that access is allowed.
 const REMEMBERED: Duration = Duration::from_secs(3600);
 
 /// Wraps all routes.
@@ -45,19 +46,19 @@ async fn answer_options(request: Request, next: Next) -> Response {
     if request.method() == Method::OPTIONS { info::options() } else { next.run(request).await }
 }
 
-/// Nobody is let in unless asked for: a page elsewhere may not read the metrics of whoever visits it.
+/// By default no other page is allowed: it could read the metrics through the browser of any of its visitors.
 fn page_origins(origins: &PageOrigins) -> Option<CorsLayer> {
     let cors = CorsLayer::new()
         .allow_methods([Method::GET, Method::HEAD, Method::POST])
         .allow_headers(AllowHeaders::mirror_request())
-        .expose_headers([HeaderName::from_static("x-request-id")])
+        .expose_headers([HeaderName::from_static("x-request-id"), BROKEN_TARGET])
         .max_age(REMEMBERED);
     match origins {
         PageOrigins::Any => Some(cors.allow_origin(AllowOrigin::any())),
         PageOrigins::These(texts) if texts.is_empty() => None,
         PageOrigins::These(texts) => {
             let origins = texts.iter().filter_map(|text| HeaderValue::from_str(text).ok());
-            // A proxy in front of us may want a login, which browsers send along only where that is allowed.
+            // A proxy in front may require a login, which browsers send only if that is allowed.
             Some(cors.allow_origin(AllowOrigin::list(origins)).allow_credentials(true))
         }
     }

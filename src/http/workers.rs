@@ -1,4 +1,4 @@
-//! Blocking work for requests: so many at once, each with a deadline, given up when its client leaves.
+//! Blocking work for requests: a limited number at once, each with a deadline, and cancelled when its client leaves.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use tracing::Span;
 use super::error::Failure;
 use plumbago_model::Cancel;
 
-/// A request waits at most this long for its turn; past that the client is better told.
+/// A request waits at most this long for its turn. Then it is better to tell the client.
 const MAX_QUEUE_WAIT: Duration = Duration::from_secs(10);
 
 /// Runs queries on threads that may block.
@@ -25,8 +25,8 @@ impl Workers {
         Self { permits: Arc::new(Semaphore::new(limit.clamp(1, Semaphore::MAX_PERMITS))) }
     }
 
-    /// Runs `work` with `timeout` to its deadline. Dropping the future, as the server does when the client disconnects,
-    /// cancels it; its place is free again only when it has really stopped.
+    /// Runs `work` with `timeout` to its deadline. Dropping the future, as the server does when the client disconnects, cancels
+    /// the work. Its place is free again only when it has really stopped.
     pub(super) async fn run<T, F>(&self, timeout: Duration, work: F) -> Result<T, Failure>
     where
         T: Send + 'static,

@@ -1,4 +1,4 @@
-//! Showing what is in a segment, for a person in trouble.
+//! Prints what is in a segment, for a person who looks for a fault.
 
 #![deny(
     clippy::indexing_slicing,
@@ -11,7 +11,7 @@ use std::path::Path;
 use super::segment::replay_file;
 use super::{LogError, Record};
 
-/// Prints every record of one segment, and what could not be read as comments.
+/// Prints every record of one segment. Damaged places become comments.
 pub fn dump(path: &Path, out: &mut dyn Write) -> Result<io::Result<()>, LogError> {
     let mut written = Ok(());
     let found = replay_file(path, |record| {

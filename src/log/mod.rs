@@ -1,11 +1,12 @@
-//! Step 5: the write-ahead log, which [`crate::rollup`] owns. What is in it survives a kill of the process, and after a sync a loss of power.
+//! Step 5: the write-ahead log, which [`crate::rollup`] owns. What is in it survives a kill of the process, and after a sync also
+//! a loss of power.
 //!
-//! The log is a row of segment files. Points, new metrics, new policies and deletions are appended as checksummed
-//! [`Record`]s before anybody is told of them; a cut ([`crate::rollup`]) moves the points into the store, after which the
-//! segments before it are removed.
+//! The log is a sequence of segment files. Points, new metrics, new policies and deletions are appended as checksummed
+//! [`Record`]s before anyone can see them. A cut ([`crate::rollup`]) moves the points into the store; then the segments before
+//! the cut are removed.
 //!
-//! Nothing here knows what a record means: which points are still wanted, and in which order things were recorded elsewhere, is
-//! for the recovery in [`crate::rollup`] to decide.
+//! Nothing here knows what a record means. The recovery in [`crate::rollup`] decides which points are still needed and how
+//! records fit with what is stored.
 //!
 //! The layout is in `docs/format/log.md`.
 
@@ -16,7 +17,7 @@ mod writer;
 
 pub use dump::dump;
 pub use record::{Record, encode_deleted, encode_metrics, encode_points, encode_policies};
-pub use segment::{Damage, Replay, replay, segments};
+pub use segment::{Damage, Replay, replay, segments, size_bytes};
 pub use writer::{Log, Syncer};
 
 /// Why the log failed.

@@ -1,4 +1,4 @@
-//! Records: what the log says, as bytes.
+//! Records as bytes.
 //!
 //! A frame is `[length u32][crc32c u32][kind u8][payload]`, little-endian; length and checksum are over kind and payload.
 //! Points are fixed-width so that a replay is one pass over memory.
@@ -11,7 +11,7 @@
 use plumbago_model::{MetricId, Point, Policy, PolicyId};
 
 pub(super) const FRAME_HEADER: usize = 8;
-/// No record is longer; a length over it is damage.
+/// No record is longer, so a greater length is damage.
 pub(super) const MAX_RECORD: usize = 64 << 20;
 
 const POINTS: u8 = 1;
@@ -19,13 +19,13 @@ const METRICS: u8 = 2;
 const POLICIES: u8 = 3;
 const DELETED: u8 = 4;
 const POINT_BYTES: usize = 16;
-/// Points in one record, so that it stays far below [`MAX_RECORD`].
+/// Points in one record. It stays far below [`MAX_RECORD`].
 const RECORD_POINTS: usize = 1 << 18;
 
 /// One decoded record.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Record {
-    /// Points that were accepted, in order, and the clock when they were: it decided which stage took them.
+    /// Accepted points in order, with the time of acceptance, which decided the stage that took them.
     Points {
         /// Seconds since the epoch.
         accepted: u32,
@@ -40,7 +40,7 @@ pub enum Record {
     Deleted(Vec<MetricId>),
 }
 
-/// Appends the points, as several frames if they are a great many.
+/// Appends the points, as several frames if there are very many.
 pub fn encode_points(points: &[(MetricId, Point)], accepted: u32, out: &mut Vec<u8>) {
     for batch in points.chunks(RECORD_POINTS) {
         out.reserve(FRAME_HEADER + 5 + batch.len() * POINT_BYTES);
@@ -90,7 +90,7 @@ pub fn encode_deleted(metrics: &[MetricId], out: &mut Vec<u8>) {
     });
 }
 
-#[expect(clippy::indexing_slicing, reason = "it writes what it was given, within what it just appended")]
+#[expect(clippy::indexing_slicing, reason = "it writes only within what it has just appended")]
 fn frame(kind: u8, out: &mut Vec<u8>, body: impl FnOnce(&mut Vec<u8>)) {
     let start = out.len();
     out.extend_from_slice(&[0; FRAME_HEADER]);
@@ -101,7 +101,7 @@ fn frame(kind: u8, out: &mut Vec<u8>, body: impl FnOnce(&mut Vec<u8>)) {
     header[4..].copy_from_slice(&crc32c::crc32c(content).to_le_bytes());
 }
 
-/// Names are limited far below this; a longer text would be cut, not lost.
+/// Names are limited far below this. A longer text would be truncated, not lost.
 fn push_text(text: &str, out: &mut Vec<u8>) {
     let len = u16::try_from(text.len()).unwrap_or(u16::MAX);
     out.extend_from_slice(&len.to_le_bytes());

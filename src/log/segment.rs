@@ -48,6 +48,12 @@ pub fn segments(dir: &Path, floor: u64) -> Result<Vec<(u64, PathBuf)>, LogError>
     Ok(found)
 }
 
+/// Bytes of all segments in `dir`. One that is removed meanwhile does not count.
+pub fn size_bytes(dir: &Path) -> Result<u64, LogError> {
+    let bytes = |path: &Path| std::fs::metadata(path).map_or(0, |file| file.len());
+    Ok(segments(dir, 0)?.iter().map(|(_, path)| bytes(path)).sum())
+}
+
 pub(super) fn segment_path(dir: &Path, number: u64) -> PathBuf {
     dir.join(format!("{number:08}.log"))
 }
@@ -59,8 +65,8 @@ fn number(path: &Path) -> Option<u64> {
 
 /// Reads every record from segment `floor` on, in order.
 ///
-/// A record with a wrong checksum is left out and reading goes on behind it while its length is believable; otherwise the
-/// rest of that segment is left out. Later segments are always read.
+/// A record with a wrong checksum is left out. Reading continues after it if its length is plausible; otherwise the rest of that
+/// segment is left out. Later segments are always read.
 pub fn replay(dir: &Path, floor: u64, mut visit: impl FnMut(Record)) -> Result<Replay, LogError> {
     let mut result = Replay::default();
     for (_, path) in segments(dir, floor)? {
@@ -94,7 +100,7 @@ fn replay_segment(
         result.damage.push(Damage { path: path.to_owned(), offset: offset as u64, detail });
     };
     let Some((header, _)) = bytes.split_at_checked(HEADER) else {
-        // A crash right after the file was made; it held nothing.
+        // The process died right after it created the file, which held nothing.
         return Ok(());
     };
     let (magic, version) = header.split_at(MAGIC.len());

@@ -1,4 +1,4 @@
-//! Appending to the log.
+//! Appends to the log.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -10,20 +10,20 @@ use parking_lot::Mutex;
 use super::LogError;
 use super::segment::{HEADER, MAGIC, VERSION, segment_path, segments};
 
-/// A new segment is begun when the current one has grown to this.
+/// A new segment starts when the current one has reached this size.
 const SEGMENT_BYTES: u64 = 64 << 20;
 
 /// The open end of the log.
 ///
-/// Appending needs `&mut`: the caller's lock also decides the order in which points become readable. Syncing does not, so
-/// that it can go on beside appends: see [`Log::syncer`].
+/// Appending needs `&mut`, because the caller's lock also decides the order in which points become readable. Syncing does not,
+/// so it can run while others append: see [`Log::syncer`].
 #[derive(Debug)]
 pub struct Log {
     dir: PathBuf,
     number: u64,
-    /// The segment of that number, once it has something in it.
+    /// The segment of that number, once something was appended to it.
     file: Option<Arc<File>>,
-    /// Bytes of it known to be whole records: a failed append is cut off behind them.
+    /// Its length up to the last whole record. A failed append is cut off there.
     good_bytes: u64,
     unsynced: Arc<Mutex<Vec<Arc<File>>>>,
     syncing: Arc<Mutex<()>>,
@@ -34,13 +34,13 @@ pub struct Log {
 pub struct Syncer {
     dir: PathBuf,
     unsynced: Arc<Mutex<Vec<Arc<File>>>>,
-    /// Held while the disk works: who finds nothing to sync must still wait for what is being synced.
+    /// Held during a sync. A second caller that finds nothing to sync must still wait for the first to finish.
     syncing: Arc<Mutex<()>>,
 }
 
 impl Log {
-    /// Goes on behind all segments in `dir`, and not before `floor`: earlier numbers are never read again. A segment is
-    /// made when there is something to put into it.
+    /// Continues after all segments in `dir`, at `floor` or later, because a replay ignores earlier numbers. The first append
+    /// creates the segment.
     pub fn open(dir: &Path, floor: u64) -> Result<Self, LogError> {
         std::fs::create_dir_all(dir).map_err(LogError::io("create", dir))?;
         let number = segments(dir, 0)?.last().map_or(1, |(n, _)| n + 1).max(floor);
@@ -54,7 +54,7 @@ impl Log {
         })
     }
 
-    /// Appends whole frames. When this fails nothing of them is in the log.
+    /// Appends whole frames. After an error, nothing of them is in the log.
     pub fn append(&mut self, frames: &[u8]) -> Result<(), LogError> {
         if self.good_bytes >= SEGMENT_BYTES {
             self.rotate();
@@ -66,7 +66,7 @@ impl Log {
         if let Err(source) = (&*file).write_all(frames) {
             let path = segment_path(&self.dir, self.number);
             if file.set_len(self.good_bytes).is_err() {
-                // Half a record stays at its end, as after a crash. What follows goes to a new segment.
+                // Half a record stays at the end, as after a crash, so the next append goes to a new segment.
                 self.rotate();
             }
             return Err(LogError::Io { action: "append to", path, source });
@@ -79,7 +79,7 @@ impl Log {
         Ok(())
     }
 
-    /// Ends the segment and gives the number of the next: everything appended so far is in earlier ones.
+    /// Ends the segment and returns the number of the next one. Everything appended so far is in earlier segments.
     pub fn rotate(&mut self) -> u64 {
         if self.file.take().is_some() {
             self.number += 1;
@@ -88,7 +88,7 @@ impl Log {
         self.number
     }
 
-    /// A handle that syncs without holding up appends.
+    /// A handle that syncs without blocking appends.
     pub fn syncer(&self) -> Syncer {
         Syncer {
             dir: self.dir.clone(),
@@ -97,7 +97,7 @@ impl Log {
         }
     }
 
-    /// Removes the segments before `floor`: all they hold is in the store.
+    /// Removes the segments before `floor`, because everything in them is in the store.
     pub fn remove_before(&self, floor: u64) -> Result<(), LogError> {
         for (number, path) in segments(&self.dir, 0)? {
             if number < floor.min(self.number) {
@@ -109,13 +109,13 @@ impl Log {
 }
 
 impl Syncer {
-    /// Makes everything appended before this call durable. True when there was something to do.
+    /// Makes everything appended before this call durable. True if there was something to sync.
     ///
-    /// After an error the system may have dropped what it could not write, and a later success proves nothing: the caller
-    /// must bring the points to safety by a cut.
+    /// After an error the kernel may have dropped the pages that it could not write, and a later sync can succeed without
+    /// them. So the caller must make the points safe by a cut.
     pub fn sync(&self) -> Result<bool, LogError> {
         let _one_at_a_time = self.syncing.lock();
-        // Taken out first: what is appended while the disk works is marked again and caught by the next call.
+        // The list is emptied first: an append during the sync puts its file back, and the next call syncs it.
         let files = std::mem::take(&mut *self.unsynced.lock());
         for (i, file) in files.iter().enumerate() {
             if let Err(source) = file.sync_data() {
@@ -129,7 +129,7 @@ impl Syncer {
 
 fn create_segment(dir: &Path, number: u64) -> Result<File, LogError> {
     let path = segment_path(dir, number);
-    // A segment left by a failed attempt holds no record that was promised to anybody.
+    // A segment that a failed attempt left holds no record that was acknowledged.
     let options = OpenOptions::new().append(true).create(true).clone();
     let mut file = options.open(&path).map_err(LogError::io("create", &path))?;
     file.set_len(0).map_err(LogError::io("create", &path))?;

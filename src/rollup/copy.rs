@@ -1,8 +1,8 @@
-//! Copying what one metric has to another of the same policy.
+//! Copies the points of one metric to another metric of the same policy.
 //!
-//! Points of stage 0 are accepted for the target as if a sender sent them: late ones count in every stage, so slots that stage
-//! 0 reaches come out right whatever the target had. Slots beyond its reach are written as they are, unless the target
-//! knows more. Done twice, nothing changes.
+//! Points of stage 0 are accepted for the target as if a sender had sent them. Late points count in every stage, so every slot
+//! that stage 0 reaches comes out right, whatever the target had there. Older slots are written unchanged, unless the target's
+//! slot was made from more points. Copying twice changes nothing.
 
 use std::sync::Arc;
 
@@ -23,10 +23,10 @@ pub struct Copied {
     pub aggregates: u64,
 }
 
-/// What is to be copied.
+/// One copy under way.
 struct Job {
     source: MetricId,
-    /// `None` only counts.
+    /// `None` to count only.
     target: Option<MetricId>,
     policy: (PolicyId, Arc<Policy>),
     from: u32,
@@ -35,7 +35,7 @@ struct Job {
 }
 
 impl Job {
-    /// The slots of a stage that are asked for and are kept.
+    /// The slots of a stage that are both asked for and within its retention.
     fn range(&self, stage: Stage) -> SlotRange {
         let span = u32::try_from(stage.span_secs()).unwrap_or(u32::MAX);
         SlotRange::between(self.from.max(self.now.saturating_sub(span)), self.until, stage.step_secs)
@@ -43,8 +43,8 @@ impl Job {
 }
 
 impl Points {
-    /// Copies slots that start in `from..until` to a metric that has the same policy; without a target they are counted.
-    /// Nobody else may write meanwhile.
+    /// Copies slots that start in `from..until` to a metric of the same policy; without a target it only counts them.
+    /// The caller makes sure that nothing else writes meanwhile.
     pub fn copy(
         &self,
         source: MetricId,
@@ -109,11 +109,11 @@ impl Points {
         Ok(slots)
     }
 
-    /// How many slots the source has in a stage, and those of which the target knows less.
+    /// How many slots the source has in a stage, and those that the target has with fewer points or not at all.
     fn fuller(&self, job: &Job, level: usize) -> Result<(u64, Column), StoreError> {
         let stage = job.policy.1.retention.stages()[level];
         let mut range = job.range(stage);
-        // What is not filled in yet follows from the finer stage.
+        // Slots after the mark are not stored: they are computed from the finer stage.
         let filled = SlotRange::between(range.start, self.mark(job.policy.0, level), stage.step_secs);
         range.len = range.len.min(filled.len);
         let (mut slots, mut column) = (0, Column::default());
@@ -137,7 +137,7 @@ impl Points {
         Ok(read.unwrap_or_else(|| Window::empty(range, level > 0)))
     }
 
-    /// Notes that a metric has data in a span, in the catalogue too.
+    /// Extends the span of a metric, in memory and in the catalogue.
     fn widen(&self, id: MetricId, span: Span) -> Result<(), PointsError> {
         if span.first <= span.last {
             let whole = self.memory().live.cover(id, span);

@@ -1,4 +1,8 @@
-//! The cut: points leave memory for the store.
+//! The cut: moves the points in memory into the store.
+//!
+//! A cut first starts a new log segment and freezes the head, under one lock: the frozen points are then exactly those of the
+//! older segments. Senders go on into a new head while the frozen points are written. Only the commit moves the log's floor, so
+//! at every moment a point is in the log or in the store, and a crash at any moment loses none.
 
 use std::sync::Arc;
 
@@ -10,14 +14,14 @@ use plumbago_model::{MetricId, MetricRecord, Point, Policy, PolicyId, SlotRange,
 
 const HOUR: u32 = 3600;
 const MANY_CREATED: usize = 50_000;
-/// Metrics whose points are collected together. Enough of them to wait for memory together, and few enough for what was
-/// read to stay in the cache: points of neighbours lie side by side.
+/// Metrics whose points are collected together. There are enough of them for their cache misses to overlap, and few enough
+/// for their points to stay in the cache; points of neighbouring metrics lie side by side.
 const GATHERED: usize = 64;
 
 impl Points {
-    /// Writes all points in memory to the store and lets the log forget them. Gives the number of points written.
+    /// Writes all points in memory to the store and removes them from the log. Returns the number of points written.
     ///
-    /// When it fails the points stay in memory and in the log, and the next call tries them again.
+    /// After an error the points are still in memory and in the log, and the next call tries again.
     pub fn cut(&self) -> Result<usize, PointsError> {
         let _one_at_a_time = self.cutting.lock();
         let Some(frozen) = self.freeze()? else { return Ok(0) };
@@ -59,7 +63,7 @@ impl Points {
         Ok(frozen.len())
     }
 
-    /// Takes the points out of the head, or those of a cut that failed. `None` when there is nothing to do.
+    /// Freezes the points of the head, or returns those of a cut that failed. `None` if there is nothing to do.
     fn freeze(&self) -> Result<Option<Arc<Frozen>>, PointsError> {
         let cut = self.store().snapshot().position().cut + 1;
         let mut log = self.log();
@@ -78,7 +82,7 @@ impl Points {
         Ok(memory.frozen.clone())
     }
 
-    /// Tells the catalogue of new metrics between two cuts, should they be a great many: they need not wait in memory.
+    /// Records new metrics in the catalogue between two cuts if there are very many, so that they do not fill memory.
     pub fn record_created(&self) -> Result<(), PointsError> {
         let _one_at_a_time = self.cutting.lock();
         if self.created.lock().len() >= MANY_CREATED {
@@ -87,7 +91,7 @@ impl Points {
         Ok(())
     }
 
-    /// Tells the catalogue of new policies, new metrics, and metrics with newer data.
+    /// Records new policies, new metrics and longer spans in the catalogue.
     fn record_metrics(&self, frozen: &Frozen) -> Result<(), PointsError> {
         self.record_names()?;
         let spans = self.news(frozen);
@@ -116,7 +120,7 @@ impl Points {
         Ok(())
     }
 
-    /// Spans that outgrew what the catalogue has. Rounded to hours so that each metric is written once an hour.
+    /// Spans that are longer than the catalogue has them. They are rounded to hours, so each metric is written once an hour.
     fn news(&self, frozen: &Frozen) -> Vec<(MetricId, Span)> {
         let memory = self.memory();
         let mut recorded = self.recorded.lock();
@@ -133,8 +137,8 @@ impl Points {
         frozen.metrics().filter_map(state).filter(is_news).map(rounded).collect()
     }
 
-    /// Notes the slots before the marks that points of this cut fall into: those of stage 0 at the ascending `times`, and
-    /// those that entered at a coarser one.
+    /// Collects the slots before the marks that points of this cut fall into: points of stage 0 at the ascending `times`, and
+    /// points that entered a coarser stage directly.
     fn note_touched(
         &self,
         id: MetricId,
@@ -160,7 +164,7 @@ impl Points {
         }
     }
 
-    /// Writes touched slots anew, by ascending id within a stage as the store wants it.
+    /// Rewrites the touched slots, by ascending id within a stage, as the store requires.
     fn put_touched(&self, cut: &mut dyn Cut, mut touched: Vec<Touched>) -> Result<(), StoreError> {
         touched.sort_by_key(|t| (t.policy.0, t.level, t.id));
         let mut columns = Vec::with_capacity(touched.len());
@@ -204,7 +208,7 @@ impl Points {
     }
 }
 
-/// Slots of a metric in an aggregated stage that a cut must write anew.
+/// Slots of a metric in an aggregated stage that a cut must rewrite.
 struct Touched {
     id: MetricId,
     policy: (PolicyId, Arc<Policy>),
@@ -213,8 +217,8 @@ struct Touched {
     slots: Vec<u32>,
 }
 
-/// The range of all slots of these metrics, unless most of it belongs to nobody: one point from long ago must not make
-/// everybody read years.
+/// One range for the slots of all these metrics, unless it would be mostly empty: one very old point must not make the
+/// cut read years of every metric.
 fn common_range(alike: &[Touched], step: u32) -> Option<SlotRange> {
     let start = *alike.iter().filter_map(|t| t.slots.first()).min()?;
     let last = *alike.iter().filter_map(|t| t.slots.last()).max()?;
@@ -232,7 +236,7 @@ fn push_slots(window: &Window, slots: &[u32], column: &mut Column) {
     }
 }
 
-/// A metric's points, given newest first, by slot; of several in one slot the last accepted.
+/// A metric's points by slot. They are given newest first; of several in one slot, the last accepted one counts.
 fn raw_column(points: &mut Vec<Point>, stage: Stage, column: &mut Column) {
     column.clear();
     for point in points.iter_mut() {
@@ -241,7 +245,7 @@ fn raw_column(points: &mut Vec<Point>, stage: Stage, column: &mut Column) {
     if points.is_sorted_by(|newer, older| newer.timestamp > older.timestamp) {
         points.reverse();
     } else {
-        // The sort is stable: it keeps the last accepted in front of its slot.
+        // The sort is stable, so the point accepted last stays first within its slot.
         points.sort_by_key(|p| p.timestamp);
         points.dedup_by_key(|p| p.timestamp);
     }

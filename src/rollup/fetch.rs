@@ -1,4 +1,4 @@
-//! Reading: which stage answers a window, and its values as a query sees them.
+//! Reads for queries: chooses the stage that answers a window, and turns its slots into values.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,10 +7,10 @@ use super::points::Points;
 use super::view::View;
 use plumbago_model::{Cancel, MetricId, Policy, PolicyId, QueryError, SlotRange, Window};
 
-/// Metrics read in one go: enough to read a page of a block once, few enough to split over two cores.
+/// Metrics read together: enough to read a page of a block only once, few enough to split over two cores.
 const READ_BATCH: usize = 64;
 
-/// Values of one metric over a window; NaN where there is none.
+/// Values of one metric over a window; NaN where a slot is empty.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
     /// The slots.
@@ -22,7 +22,7 @@ pub struct Series {
 impl Points {
     /// Values in `(from, until]` of each metric, by the finest stage that reaches back to `from`.
     ///
-    /// `None` for a metric that keeps nothing in the window: one that lies in the future, or before all its stages.
+    /// `None` for a metric that cannot have data in the window, because it is in the future or before all of its stages.
     pub fn fetch(
         &self,
         ids: &[MetricId],
@@ -62,7 +62,7 @@ impl Points {
         Ok(result)
     }
 
-    /// How many values [`Points::fetch`] would give, without reading any.
+    /// How many values [`Points::fetch`] would return. It reads nothing.
     pub fn estimate(&self, ids: &[MetricId], from: i64, until: i64, now: i64) -> usize {
         let memory = self.memory();
         let mut by_policy: HashMap<PolicyId, usize> = HashMap::new();
@@ -129,7 +129,7 @@ struct Job {
     batch: Vec<usize>,
 }
 
-/// Whisper's rule: the window is cut to what is kept, the request's `from` chooses the stage.
+/// Whisper's rule: the request's `from` chooses the stage, and the window is then limited to what that stage keeps.
 fn stage_and_range(policy: &Policy, from: i64, until: i64, now: i64) -> Option<(usize, SlotRange)> {
     let oldest = now - i64::try_from(policy.retention.span_secs()).unwrap_or(i64::MAX);
     if from > now || until < oldest {

@@ -1,4 +1,8 @@
-//! Filling in aggregated stages, and letting go of what is past its retention.
+//! Fills in aggregated stages, and drops what is past its retention.
+//!
+//! A fill computes finished slots by the same view as a query and moves the mark behind them, in one commit. Until then every
+//! query computes them from the finer stage. So a fill never changes an answer: it can wait for a convenient number of slots,
+//! and a crash before its commit only means that the next one does the work.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,15 +12,15 @@ use super::view::View;
 use crate::store::{Column, Cut, Mark, StoreError};
 use plumbago_model::{MetricId, Policy, PolicyId, SlotRange, Stage};
 
-/// Slots filled in by one commit: after a long stop the finer stage is read in pieces that fit into memory.
+/// Slots filled in by one commit. After a long stop there are many, and the finer stage is read in pieces that fit into memory.
 const PIECE_SLOTS: u32 = 512;
-/// A slot is left open this long after its end, so that most late points are in before it is written.
+/// A slot waits this long after its end, so that most late points are in before it is written.
 const GRACE_SECS: u32 = 60;
-/// Metrics aggregated in one go.
+/// Metrics aggregated together.
 const BATCH: usize = 64;
 
 impl Points {
-    /// Fills in the aggregated stages that have enough finished slots. Gives the number of stages moved forward.
+    /// Fills in the aggregated stages that have enough finished slots. Returns the number of stages moved forward.
     pub fn fill(&self, now: u32) -> Result<u64, PointsError> {
         let mut moved = 0;
         for (id, policy) in self.policies().all() {
@@ -35,7 +39,7 @@ impl Points {
         Ok(moved)
     }
 
-    /// Fills in everything a policy has up to and with the present slots: its metrics are about to leave it.
+    /// Fills in everything of a policy, including the current slots, because its metrics are about to leave it.
     pub fn settle(&self, id: PolicyId, now: u32) -> Result<(), PointsError> {
         let Some(policy) = self.policies().get(id) else { return Ok(()) };
         for (level, stage) in policy.retention.stages().iter().enumerate().skip(1) {
@@ -44,12 +48,12 @@ impl Points {
         Ok(())
     }
 
-    /// Drops partitions that every metric's retention has passed. Gives the number dropped.
+    /// Drops partitions whose retention has passed for every metric. Returns the number dropped.
     ///
-    /// A stage is kept one slot of the next stage longer, so that a slot touched by the oldest allowed point can still be
-    /// aggregated again, and until the next stage is filled in. A point is allowed by the clock of its acceptance, and may then wait
-    /// in memory: the slot it touches is aggregated again as late as the next cut. Hence retention is counted from the earliest
-    /// acceptance of what is in memory, not from now.
+    /// A stage is kept one slot of the next stage longer, and until the next stage is filled in: the oldest point that is
+    /// still accepted may touch that slot, and aggregating the slot again needs all of its finer data. Whether a point is too old
+    /// is decided when it is accepted, but its slot is aggregated again only at the next cut. So retention is counted
+    /// from the earliest acceptance of what is in memory, not from now.
     pub fn expire(&self, now: u32) -> Result<u64, PointsError> {
         let _one_at_a_time = self.cutting.lock();
         let now = self.memory().accepted_since().map_or(now, |since| since.min(now));
@@ -61,7 +65,7 @@ impl Points {
                 let kept = stage.span_secs() + next.map_or(0, |next| u64::from(next.step_secs));
                 let past = u32::try_from(u64::from(now).saturating_sub(kept)).unwrap_or(0);
                 let before = next.map_or(past, |_| past.min(self.mark(id, level + 1)));
-                // Policies may share a stage: it goes when the last of them lets go of it.
+                // Policies may share a stage: it is kept for the one that needs it longest.
                 bounds.entry(stage).and_modify(|bound| *bound = before.min(*bound)).or_insert(before);
             }
         }
@@ -124,7 +128,7 @@ impl Points {
         Ok(())
     }
 
-    /// A failed cut has its number already, and its points must stay behind this one's.
+    /// A failed cut already has its number. It gets a new one, because its points must come after those of this commit.
     pub(super) fn next_cut(&self, last: u64) -> u64 {
         if let Some(frozen) = &self.memory().frozen {
             frozen.renumber(last + 2);
@@ -161,7 +165,7 @@ impl Points {
         Ok(())
     }
 
-    /// The metrics that have a policy, and those that once had it.
+    /// The metrics that have a policy, and those that had it before.
     fn members(&self, id: PolicyId) -> (Vec<MetricId>, Vec<MetricId>) {
         let former = self.policies().former_metrics(id);
         let memory = self.memory();

@@ -1,8 +1,11 @@
 //! Points in memory: an append-only arena with one backward list per metric.
 //!
-//! A point is appended to the arena and linked to the metric's previous one: in order, late, or a second value for a slot
-//! all cost the same, and the newest entry for a slot is met first when walking back. Sixteen bytes per point; sorting
-//! and compressing wait until the cut.
+//! A point takes sixteen bytes. It is appended to the arena and linked to its metric's previous point. Points in order, late
+//! points and second values for a slot all cost the same, and a walk back meets the newest value of a slot first. Sorting and
+//! compressing wait until the cut, which does them once for all points.
+//!
+//! Entries never move and full segments never change. So a reader needs the lock only for the open segment; it walks the full
+//! ones, which hold most of the points, without a lock and without delaying senders.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,7 +25,7 @@ struct Entry {
     value: f64,
 }
 
-/// Grown by whole segments, so that it never moves what it holds. A full segment never changes again, and readers share it.
+/// It grows by whole segments, so entries never move. A full segment never changes again, and readers share it.
 #[derive(Debug, Default)]
 struct Arena {
     full: Vec<Arc<Vec<Entry>>>,
@@ -51,8 +54,8 @@ impl Arena {
         (self.full.len() << SEGMENT_BITS) as u32
     }
 
-    /// Several lists at once, as far as they lie in the open segment; the walk goes on in the full ones. `visit` gets
-    /// the number of the list, and the points of one list come newest first.
+    /// Walks several lists at once, as far as they lie in the open segment; the walk that is returned continues in the full ones.
+    /// `visit` gets the number of the list; the points of one list come newest first.
     fn walk_open(&self, newest: impl Iterator<Item = u32>, visit: impl FnMut(usize, Point)) -> Walk {
         let mut under_way: Vec<(usize, u32)> = newest.enumerate().filter(|&(_, at)| at != NONE).collect();
         let first_open = self.first_open();
@@ -77,14 +80,14 @@ impl Arena {
     }
 }
 
-/// The rest of a walk through memory. It needs no lock: what it reads does not change any more.
+/// The rest of a walk through memory. It needs no lock, because full segments do not change.
 pub(super) struct Walk {
     under_way: Vec<(usize, u32)>,
     segments: Vec<Arc<Vec<Entry>>>,
 }
 
 impl Walk {
-    /// Goes on to the oldest point of every list.
+    /// Walks on to the oldest point of every list.
     pub(super) fn finish(self, visit: impl FnMut(usize, Point)) {
         let segments = self.segments;
         let entry = |at: u32| segments[(at >> SEGMENT_BITS) as usize][at as usize & (SEGMENT - 1)];
@@ -92,8 +95,8 @@ impl Walk {
     }
 }
 
-/// A step back in all lists at a time: a list alone is read at the pace of one cache miss after another. `leaves` ends a list
-/// early, at the entry it is given.
+/// Takes one step back in every list in turn. Each step is a cache miss; with one list at a time the misses would follow one
+/// another, with many lists they overlap. `leaves` ends a list early, at the entry it is given.
 fn step_back(
     mut under_way: Vec<(usize, u32)>,
     entry: impl Fn(u32) -> Entry,
@@ -110,7 +113,7 @@ fn step_back(
     }
 }
 
-/// What ingest must know of a metric, in one cache line's quarter.
+/// What ingest needs to know about a metric: a quarter of a cache line.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct State {
     newest: u32,
@@ -118,7 +121,7 @@ pub(super) struct State {
     pub(super) span: Span,
 }
 
-/// A point that is older than stage 0 reaches, and the stage that takes it.
+/// A point that is too old for stage 0, and the stage that takes it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Direct {
     pub(super) level: usize,
@@ -132,7 +135,7 @@ pub(super) struct Head {
     arena: Arena,
     direct: HashMap<MetricId, Vec<Direct>>,
     direct_len: usize,
-    /// The earliest clock at which one of the points was accepted.
+    /// When the first of the points was accepted.
     accepted_since: Option<u32>,
 }
 
@@ -158,7 +161,7 @@ impl Head {
         }
     }
 
-    /// Notes that a metric has data where another has.
+    /// Extends the span of a metric by that of another.
     pub(super) fn cover(&mut self, id: MetricId, span: Span) -> Span {
         let Some(state) = self.states.get_mut(id.index()) else { return span };
         if span != Span::EMPTY {
@@ -168,7 +171,7 @@ impl Head {
         state.span
     }
 
-    /// Forgets a metric: its points are no longer reached.
+    /// Forgets a metric: no list leads to its points any more.
     pub(super) fn remove_metric(&mut self, id: MetricId) {
         if let Some(state) = self.states.get_mut(id.index()) {
             *state = State { newest: NONE, policy: PolicyId(u32::MAX), span: Span::EMPTY };
@@ -176,7 +179,7 @@ impl Head {
         self.direct.remove(&id);
     }
 
-    /// Ids that were ever added, as an upper bound.
+    /// No metric has this id or a higher one.
     pub(super) fn id_bound(&self) -> u32 {
         self.states.len() as u32
     }
@@ -194,12 +197,12 @@ impl Head {
         self.direct_len += 1;
     }
 
-    /// Points are about to be pushed that were accepted at this time.
+    /// The points that are pushed next were accepted at this time.
     pub(super) fn note_accepted(&mut self, now: u32) {
         self.accepted_since = Some(self.accepted_since.map_or(now, |since| since.min(now)));
     }
 
-    /// The earliest clock at which one of the points was accepted; `None` without points.
+    /// When the first of the points was accepted; `None` without points.
     pub(super) fn accepted_since(&self) -> Option<u32> {
         self.accepted_since
     }
@@ -209,8 +212,8 @@ impl Head {
         self.arena.len() as usize + self.direct_len
     }
 
-    /// The newest points of several metrics with the metric's place in `ids`, newest first. The walk that is returned has
-    /// the others, and goes on without a lock on this head.
+    /// The newest points of several metrics with the metric's place in `ids`, newest first. The walk that is returned visits
+    /// the other points, and needs no lock on this head.
     pub(super) fn walk_many(&self, ids: &[MetricId], visit: impl FnMut(usize, Point)) -> Walk {
         let newest = ids.iter().map(|id| self.states.get(id.index()).map_or(NONE, |state| state.newest));
         self.arena.walk_open(newest, visit)
@@ -220,7 +223,7 @@ impl Head {
         self.direct.get(&id).map_or(&[], Vec::as_slice)
     }
 
-    /// Takes the points out for a cut; the metrics stay known.
+    /// Takes the points out for a cut; the metrics stay.
     pub(super) fn freeze(&mut self, cut: u64, log_floor: u64) -> Frozen {
         let mut newest = Vec::with_capacity(self.states.len());
         for state in &mut self.states {
@@ -238,12 +241,12 @@ impl Head {
     }
 }
 
-/// The points of one cut on their way into the store. Read beside the store until the cut is committed.
+/// The points of one cut on their way into the store. Views read them together with the store until the cut is committed.
 #[derive(Debug)]
 pub(super) struct Frozen {
     /// The cut that will hold them: a snapshot with this number or a later one has them already.
     cut: AtomicU64,
-    /// The log may forget segments before this one once the cut is committed.
+    /// Once the cut is committed, the log segments before this one can be removed.
     pub(super) log_floor: u64,
     newest: Vec<u32>,
     arena: Arena,
@@ -257,7 +260,7 @@ impl Frozen {
         self.cut.load(Ordering::SeqCst)
     }
 
-    /// Another commit goes first.
+    /// Gives the cut the next number, because another commit went first.
     pub(super) fn renumber(&self, cut: u64) {
         self.cut.store(cut, Ordering::SeqCst);
     }

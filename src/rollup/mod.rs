@@ -1,4 +1,4 @@
-//! Step 4: points go through the log into memory, are held there, cut into the store, and aggregated into stages.
+//! Step 4: points go through the log into memory; cuts move them into the store, where they are aggregated into stages.
 //!
 //! # How a coarse slot stays exact
 //!
@@ -6,14 +6,14 @@
 //! run of slots at a time, up to a *mark* ([`crate::store::Mark`]). A reader of stage k takes
 //!
 //! 1. the slots before the mark from the store,
-//! 2. the slots behind the mark by aggregating stage k-1, which is read by the same rule,
+//! 2. the slots after the mark by aggregating stage k-1, which is read by the same rule,
 //! 3. and any slot before the mark that a point in memory falls into by aggregating stage k-1 again.
 //!
-//! So a late point counts in every stage from the moment it is accepted, and when it is cut the slots it touched are
-//! written anew with it. One function, [`view::View::read`], serves queries, cuts and the filling-in of stages.
+//! So a late point counts in every stage from the moment it is accepted, and the cut that moves it out of memory rewrites the
+//! slots it touched. One function, [`view::View::read`], serves queries, cuts and fills.
 //!
-//! A point older than stage 0 reaches is merged into the finest stage that does reach it; there it cannot be known
-//! whether it replaces another point, so it counts as one more.
+//! A point that is too old for stage 0 is merged into the finest stage that reaches it. Nothing there tells whether the point
+//! replaces another one, so it counts as one more.
 
 mod copy;
 mod cut;

@@ -12,7 +12,7 @@ use crate::log::{Log, LogError, Syncer, encode_deleted, encode_metrics, encode_p
 use crate::store::{Mark, MetricStore, PointStore, StoreError};
 use plumbago_model::{MetricId, MetricRecord, Point, Policy, PolicyId, QueryError, Reject, Span};
 
-/// Accepting stops when memory holds this many times `head_points`.
+/// The server takes no more points while memory holds this many times `head_points`.
 const HEAD_SLACK: usize = 4;
 
 /// Why points could not be accepted or changed.
@@ -51,7 +51,7 @@ impl From<PointsError> for QueryError {
 pub struct Appended {
     /// Points in the log and readable.
     pub stored: u64,
-    /// Points older than their metric is kept.
+    /// Points older than the longest stage of their metric.
     pub too_old: u64,
     /// Bytes appended to the log.
     pub log_bytes: u64,
@@ -65,7 +65,7 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    /// The earliest clock at which a point was accepted that is here; `None` without points.
+    /// When the first of the points here was accepted; `None` without points.
     pub(super) fn accepted_since(&self) -> Option<u32> {
         let frozen = self.frozen.as_ref().and_then(|frozen| frozen.accepted_since);
         self.live.accepted_since().into_iter().chain(frozen).min()
@@ -77,7 +77,7 @@ pub struct Points {
     store: Arc<dyn PointStore>,
     catalogue: Arc<dyn MetricStore>,
     policies: Policies,
-    /// Taken before `memory`: the order in the log is the order in memory.
+    /// Locked before `memory`, and held while both change, so that both have the same order.
     log: Mutex<Log>,
     syncer: Syncer,
     memory: Mutex<Memory>,
@@ -87,14 +87,14 @@ pub struct Points {
     /// Metrics not in the catalogue yet.
     pub(super) created: Mutex<Vec<MetricRecord>>,
     pub(super) new_policies: Mutex<Vec<(PolicyId, Policy)>>,
-    /// What the catalogue knows of each metric's span, so that it is told only of news.
+    /// Each metric's span as the catalogue has it, so that only longer ones are written.
     pub(super) recorded: Mutex<Vec<Span>>,
     /// One cut at a time.
     pub(super) cutting: Mutex<()>,
 }
 
 impl Points {
-    /// Without metrics, over a store and its catalogue: [`Points::open`] fills it.
+    /// Without metrics; [`Points::open`] adds those of the catalogue and the log.
     pub(super) fn empty(
         store: Arc<dyn PointStore>,
         catalogue: Arc<dyn MetricStore>,
@@ -138,15 +138,15 @@ impl Points {
 
     /// Logs new metrics and makes room for their points.
     ///
-    /// The lock of the log is held to the end. A cut takes it too before it lets the log forget: it finds a metric either neither in
-    /// the log nor in `created`, or in both, and never removes a segment with a metric that it has not recorded.
+    /// This holds the lock of the log to the end, and a cut takes the same lock before it starts a new segment. So a cut finds a
+    /// metric in the log and in `created`, or in neither, and never removes a segment with a metric that it has not recorded.
     pub fn create(&self, metrics: &[(MetricId, PolicyId, &str)]) -> Result<(), PointsError> {
         let mut frame = Vec::new();
         encode_metrics(metrics.iter().copied(), &mut frame);
         // 1. The log: from here on they survive a crash.
         let mut log = self.log.lock();
         log.append(&frame)?;
-        // 2. The store hears of them, and records them with the next cut.
+        // 2. The store learns their names; the next cut records them.
         let announced: Vec<(MetricId, &str)> = metrics.iter().map(|&(id, _, name)| (id, name)).collect();
         self.catalogue.announce(&announced);
         let record = |&(id, policy, name): &(MetricId, PolicyId, &str)| MetricRecord {
@@ -164,7 +164,7 @@ impl Points {
         Ok(())
     }
 
-    /// Accepts points of known metrics. In an error nothing was accepted.
+    /// Accepts points of known metrics. After an error, nothing was accepted.
     pub fn append(&self, points: &[(MetricId, Point)], now: u32) -> Result<Appended, PointsError> {
         let limit = self.head_points.saturating_mul(HEAD_SLACK);
         let fresh_after = self.fresh_after(now);
@@ -204,13 +204,13 @@ impl Points {
         Ok(appended)
     }
 
-    /// Points younger than this are in stage 0 whatever their policy.
+    /// Points younger than this go to stage 0 under every policy.
     fn fresh_after(&self, now: u32) -> u32 {
         let shortest = self.policies.shortest_raw_span();
         u32::try_from(u64::from(now).saturating_sub(shortest)).unwrap_or(u32::MAX)
     }
 
-    /// Sorts points by where they go; those too old for every stage are left out.
+    /// Sorts points by the stage that takes them, and leaves out those that are too old for every stage.
     #[allow(clippy::type_complexity, reason = "two lists of the same two things")]
     fn place(
         &self,
@@ -231,10 +231,10 @@ impl Points {
         (raw, direct)
     }
 
-    /// Why a point that [`Points::append`] left out was left out.
+    /// The reason for every point that [`Points::append`] leaves out.
     pub const LEFT_OUT: Reject = Reject::TooOld;
 
-    /// Makes everything accepted so far survive a loss of power. True when there was something to sync.
+    /// Makes everything accepted so far survive a loss of power. True if there was something to sync.
     pub fn sync(&self) -> Result<bool, PointsError> {
         Ok(self.syncer.sync()?)
     }
@@ -255,30 +255,30 @@ impl Points {
         self.memory.lock().live.id_bound()
     }
 
-    /// When a metric has data, and its policy.
+    /// The policy of a metric, and when it has data.
     pub fn state(&self, id: MetricId) -> Option<(PolicyId, Span)> {
         self.memory.lock().live.state(id).map(|s| (s.policy, s.span))
     }
 
-    /// Are there metrics or policies that only the log knows of?
+    /// Are there metrics or policies that are in the log but not in the catalogue?
     pub fn has_unrecorded(&self) -> bool {
         !self.created.lock().is_empty() || !self.new_policies.lock().is_empty()
     }
 
-    /// For each metric its span; one lock for all.
+    /// The span of each metric; takes the lock once for all.
     pub fn spans(&self, ids: &[MetricId]) -> Vec<Span> {
         let memory = self.memory.lock();
         ids.iter().map(|&id| memory.live.state(id).map_or(Span::EMPTY, |s| s.span)).collect()
     }
 
-    /// Puts metrics under other policies, after everything that their old ones owe is written. What is stored under those stays
-    /// readable.
+    /// Puts metrics under other policies, after writing everything that the old policies have not written yet. What is stored
+    /// under the old policies stays readable.
     pub fn move_to(&self, changes: &[(MetricId, PolicyId)], now: u32) -> Result<(), PointsError> {
         if changes.is_empty() {
             return Ok(());
         }
-        // Points in memory know their stage by its place in the old policy, so none may stay there. The cut also records the new
-        // policies and metrics in the catalogue, which cannot move a metric that it does not have.
+        // Points in memory name their stage by its level in the old policy, so none may stay there. The cut also records new
+        // policies and metrics in the catalogue, which can only move a metric that it has.
         self.cut()?;
         let mut left: Vec<PolicyId> =
             changes.iter().filter_map(|&(id, _)| self.state(id)).map(|(old, _)| old).collect();
@@ -341,7 +341,7 @@ impl Points {
         &*self.catalogue
     }
 
-    /// Aggregated stages of a policy that is new begin now: what comes in for earlier slots counts as late.
+    /// The aggregated stages of a new policy begin now: points for earlier slots count as late.
     pub(super) fn begin_marks(&self, id: PolicyId, policy: &Policy, now: u32) {
         let mut marks = self.first_marks.write();
         for (level, stage) in policy.retention.stages().iter().enumerate().skip(1) {
@@ -349,7 +349,7 @@ impl Points {
         }
     }
 
-    /// `marks` and those of policies that have none there: a commit must record where their stages begin.
+    /// `marks`, and the first marks of policies that have none there: a commit must record where their stages begin.
     pub(super) fn marks_with(&self, mut marks: Vec<Mark>) -> Vec<Mark> {
         for (&(policy, level), &until) in self.first_marks.read().iter() {
             let level = level as u32;
@@ -366,7 +366,7 @@ impl Points {
     }
 }
 
-/// The stage a point goes to: 0, a coarser one when stage 0 does not reach back so far, or none.
+/// The stage that takes a point: 0, a coarser one if the point is too old for stage 0, or none.
 pub(super) fn placed(policy: &Policy, timestamp: u32, now: u32) -> Option<usize> {
     let age = u64::from(now.saturating_sub(timestamp));
     policy.retention.stages().iter().position(|s| s.covers_age(age))

@@ -43,7 +43,7 @@ impl Policies {
         (id, true)
     }
 
-    /// Puts a policy back under the number it had; numbers are dense.
+    /// Restores a policy under its number; numbers have no gaps.
     pub fn restore(&self, id: PolicyId, policy: Policy) {
         let mut inner = self.inner.write();
         let text = policy.to_string();
@@ -55,7 +55,7 @@ impl Policies {
         inner.by_text.insert(text, id);
     }
 
-    /// The span of the shortest stage 0: points younger than it need no look at their policy.
+    /// The span of the shortest stage 0. Younger points go to stage 0 under every policy, so ingest need not look theirs up.
     pub(super) fn shortest_raw_span(&self) -> u64 {
         self.inner.read().by_id.iter().map(|p| p.retention.raw().span_secs()).min().unwrap_or(0)
     }
@@ -66,7 +66,7 @@ impl Policies {
         inner.by_id.iter().enumerate().map(|(i, p)| (PolicyId(i as u32), Arc::clone(p))).collect()
     }
 
-    /// Remembers that `metric` once had `policy`.
+    /// Records that `metric` had `policy` before.
     pub fn remember(&self, metric: MetricId, policy: PolicyId) {
         let mut inner = self.inner.write();
         let earlier = inner.earlier.entry(metric).or_default();
@@ -83,7 +83,7 @@ impl Policies {
         inner.earlier.get(&metric).cloned().unwrap_or_default()
     }
 
-    /// Metrics that once had `policy` and now have another.
+    /// Metrics that had `policy` before and now have another.
     pub(super) fn former_metrics(&self, policy: PolicyId) -> Vec<MetricId> {
         let inner = self.inner.read();
         inner.earlier.iter().filter(|(_, had)| had.contains(&policy)).map(|(&id, _)| id).collect()

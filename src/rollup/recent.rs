@@ -1,10 +1,10 @@
-//! What is in memory alone: points that no cut has brought into the store yet.
+//! Points that are only in memory: no cut has moved them into the store yet.
 
 use super::points::Points;
 use plumbago_model::{MetricId, Point};
 
 impl Points {
-    /// A metric's points that are not in the store yet, in the order of time, one for each second.
+    /// A metric's points that are not in the store yet, by time, one for each second.
     pub fn in_memory(&self, id: MetricId) -> Vec<Point> {
         let mut found = Vec::new();
         let frozen = {
@@ -15,7 +15,7 @@ impl Points {
         if let Some(frozen) = frozen {
             frozen.walk_many(&[id], |_, point| found.push(point));
         }
-        // Newest first so far: of several for a second the one that came last stays.
+        // They are newest first, so the one accepted last is the first of its second, and stays.
         found.sort_by_key(|point| point.timestamp);
         found.dedup_by_key(|point| point.timestamp);
         found

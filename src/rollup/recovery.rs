@@ -1,9 +1,9 @@
-//! Opening: what a start takes from the catalogue, and what the log has beyond the last commit.
+//! Opens the points at a start: loads the catalogue, then replays what the log has beyond the last commit.
 //!
-//! The catalogue has every metric that a cut has recorded, the log everything that was accepted since. The two overlap: names are
-//! recorded before the cut that they belong to is committed, and only that commit moves the log's floor. So a replay meets metrics
-//! that the catalogue knows already, and deletions that may have reached the catalogue or not. Each record is therefore applied in
-//! a way that changes nothing if it was applied before.
+//! The catalogue has every metric that a cut recorded, and the log has everything accepted since. The two overlap: a cut
+//! records names before it commits, and only the commit moves the log's floor. So a replay meets metrics that the catalogue
+//! already has, and deletions that may or may not have reached it. Therefore applying a record a second time must change
+//! nothing.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::log::{self, Log, Record};
 use crate::store::{MetricStore, PointStore};
 use plumbago_model::{MetricId, MetricRecord, Point, Policy, PolicyId, Span};
 
-/// The names that a recovery comes across. The index is built from them while metrics are loaded.
+/// Receives the names that a recovery finds. The server builds the index from them while metrics are loaded.
 pub trait Names {
     /// Does a metric have this name?
     fn knows(&self, name: &str) -> bool;
@@ -22,7 +22,7 @@ pub trait Names {
     /// A metric of the catalogue or of the log.
     fn add(&mut self, id: MetricId, name: &str);
 
-    /// A deletion that the log has.
+    /// A metric that the log says was deleted.
     fn remove(&mut self, id: MetricId);
 }
 
@@ -30,12 +30,12 @@ pub trait Names {
 pub struct Opened {
     /// The points.
     pub points: Points,
-    /// No metric ever had this id or a higher one.
+    /// No metric, deleted ones included, had this id or a higher one.
     pub next_id: MetricId,
 }
 
 impl Points {
-    /// Opens a store: loads the catalogue, replays the log behind it, and goes on behind that log.
+    /// Opens a store: loads the catalogue, replays the log, and appends after its end.
     pub fn open(
         store: Arc<dyn PointStore>,
         catalogue: Arc<dyn MetricStore>,
@@ -45,7 +45,7 @@ impl Points {
         names: &mut impl Names,
     ) -> Result<Opened, PointsError> {
         let floor = store.snapshot().position().log_floor;
-        // Before the replay: it makes the directory. New records go to a segment of their own, behind those that are replayed.
+        // This comes before the replay because it creates the directory. New records go to a new segment, after the replayed ones.
         let log = Log::open(log_dir, floor)?;
         let points = Points::empty(store, catalogue, log, head_points);
         let mut recovery = Recovery { points: &points, names, now, next_id: 0, half_deleted: Vec::new() };
@@ -74,7 +74,7 @@ impl Points {
         recorded[record.id.index()] = record.span;
     }
 
-    /// Holds points of the old log in memory, where the clock of their acceptance put them.
+    /// Puts points of the old log into memory, in the stage that took them when they were accepted.
     fn replay_points(&self, points: &[(MetricId, Point)], accepted: u32) {
         let mut memory = self.memory();
         memory.live.note_accepted(accepted);
@@ -96,7 +96,7 @@ struct Recovery<'a, N> {
     names: &'a mut N,
     now: u32,
     next_id: u32,
-    /// Deleted by the log, and still in the catalogue.
+    /// Metrics that the log says were deleted, and that the catalogue still has.
     half_deleted: Vec<MetricId>,
 }
 
@@ -139,7 +139,7 @@ impl<N: Names> Recovery<'_, N> {
         }
     }
 
-    /// A name that is known is the catalogue's: this metric was recorded, or it was deleted since and its name has another.
+    /// A known name comes from the catalogue: either this metric was recorded, or it was deleted and its name given to another.
     fn replay_created(&mut self, id: MetricId, policy: PolicyId, name: String) {
         self.next_id = self.next_id.max(id.0 + 1);
         if self.names.knows(&name) {
@@ -160,8 +160,8 @@ impl<N: Names> Recovery<'_, N> {
         ids.iter().for_each(|&id| self.names.remove(id));
     }
 
-    /// The process died between logging a deletion and recording it. The next cut lets the log forget, and the metrics would come
-    /// back with the start after that.
+    /// Finishes deletions that were logged but not recorded before the process died. The next cut removes that part of the log,
+    /// and the start after it would bring the metrics back.
     fn finish_deletions(&self) -> Result<(), PointsError> {
         if !self.half_deleted.is_empty() {
             self.points.catalogue().delete(&self.half_deleted)?;

@@ -1,4 +1,9 @@
-//! One consistent look at some metrics: the store, the points on their way into it, and the points in memory.
+//! The view: one consistent read of some metrics, from the store, the points on their way into it, and the points in memory.
+//!
+//! Queries, cuts and fills all read through a view, so what a cut writes is what a query saw before it. Two things make this hard.
+//! A slot may have parts in the store, in the finer stage and in memory at once, and each point must count exactly once;
+//! `read_some` applies the rules of [the module](super) in a fixed order for that. And finer data may have expired, so
+//! a slot that is aggregated again could lose points: [`better`] decides whether the stored slot knows more.
 
 use std::sync::Arc;
 
@@ -7,7 +12,7 @@ use super::points::{Memory, Points};
 use crate::store::{Snapshot, StoreError};
 use plumbago_model::{Aggregator, MetricId, Partial, Point, Policy, PolicyId, SlotRange, Window};
 
-/// Metrics of one policy, as they are now.
+/// Metrics of one policy, as of one moment.
 pub(super) struct View<'a> {
     points: &'a Points,
     snapshot: Box<dyn Snapshot>,
@@ -15,7 +20,7 @@ pub(super) struct View<'a> {
     policy: Arc<Policy>,
     metrics: Vec<MetricId>,
     memory: Vec<InMemory>,
-    /// False for metrics that have left the policy: what is in memory or under other policies is not theirs here.
+    /// False for metrics that have left the policy: the view then ignores memory and other policies.
     current: bool,
 }
 
@@ -27,11 +32,11 @@ struct InMemory {
 }
 
 impl<'a> View<'a> {
-    /// Looks at `metrics` as cuts and rollups do: at what this server wrote. Points in memory are taken only where they
-    /// lie in `from..until`.
+    /// Reads what this server wrote, as cuts and rollups do. Points in memory count only if they are in `from..until`.
     ///
-    /// Memory is copied before the snapshot is opened: a cut in between shows its points twice, which is harmless, and
-    /// never not at all. The cut's number tells whether the snapshot has the frozen points already.
+    /// Memory is copied before the snapshot is opened. If a cut commits in between, its points are seen twice, which is
+    /// harmless; in the other order they could be missed. The cut's number tells whether the snapshot already has the frozen
+    /// points.
     pub(super) fn open(
         points: &'a Points,
         policy: (PolicyId, Arc<Policy>),
@@ -41,7 +46,7 @@ impl<'a> View<'a> {
         Self::open_with(points, policy, metrics, bounds, || points.store().snapshot())
     }
 
-    /// Looks at `metrics` as queries do: at what all servers wrote.
+    /// Reads what all servers wrote, as queries do.
     pub(super) fn open_shared(
         points: &'a Points,
         policy: (PolicyId, Arc<Policy>),
@@ -76,7 +81,7 @@ impl<'a> View<'a> {
             }
             (walk, held.frozen.clone())
         };
-        // Most of the points: read without the lock, so that neither senders nor other readers wait.
+        // Most of the points are read here, without the lock, so that neither senders nor other readers wait.
         walk.finish(|nth, p| take(&mut memory, nth, p));
         let snapshot = snapshot();
         if let Some(frozen) = frozen.filter(|f| f.cut() > snapshot.position().cut) {
@@ -92,11 +97,11 @@ impl<'a> View<'a> {
         Self { points, snapshot, policy_id, policy, metrics, memory, current: true }
     }
 
-    /// Looks at the store alone, as the filling-in of stages does. `current` is false for metrics that have left the policy: what
-    /// is under other policies is not theirs here.
+    /// Reads the store alone, as fills do. `current` is false for metrics that have left the policy: other policies do not
+    /// count then.
     ///
-    /// A slot that is filled in must not hold points of memory. They stay in memory, where every later view and the next cut find
-    /// them, and a slot that already had them could not tell them from new ones.
+    /// A fill must leave out the points in memory. Every later view and the next cut add them to the slot, and could not tell
+    /// that the slot already had them.
     pub(super) fn open_stored(
         points: &'a Points,
         (policy_id, policy): (PolicyId, Arc<Policy>),
@@ -115,8 +120,8 @@ impl<'a> View<'a> {
 
     /// What a cut writes to the stage at `level`, where memory touches it.
     ///
-    /// As [`View::read`], except behind the mark: there a reader adds what follows from the finer stage to what is stored, so only
-    /// points that entered at this very stage are written.
+    /// As [`View::read`], except after the mark. There a reader adds the aggregate of the finer stage to the stored slot, so a cut
+    /// writes only the points that entered this stage directly.
     pub(super) fn read_touched(&self, level: usize, range: SlotRange) -> Result<Vec<Window>, StoreError> {
         let all: Vec<usize> = (0..self.metrics.len()).collect();
         let mut windows = self.stored(level, range, &all)?;
@@ -134,7 +139,7 @@ impl<'a> View<'a> {
         self.snapshot.read(stage, &ids, range)
     }
 
-    /// `earlier`: fill gaps from the policies a metric had before.
+    /// With `earlier`, gaps are filled from the policies that a metric had before.
     fn read_some(
         &self,
         level: usize,
@@ -164,7 +169,7 @@ impl<'a> View<'a> {
         Ok(windows)
     }
 
-    /// Slots behind the mark are aggregated from the finer stage.
+    /// Aggregates the slots after the mark from the finer stage.
     fn add_fresh(
         &self,
         level: usize,
@@ -176,13 +181,13 @@ impl<'a> View<'a> {
         let fresh = SlotRange::between(self.mark(level).max(range.start), range.end(), range.step);
         let Some(offset) = range.position(fresh.start).filter(|_| fresh.len > 0) else { return Ok(()) };
         if self.snapshot.settled_until() < u32::MAX {
-            // Other writers may have written there, and what they wrote comes in with the finer stage.
+            // Other writers may have written these slots; their points come in through the finer stage.
             windows.iter_mut().for_each(|window| window.clear_from(offset));
         }
         let finer_range = self.finer(level, fresh);
-        // A slot behind the mark is in the store for one of two reasons. Points entered at this very stage: they are merged with
-        // what follows from the finer one. Or an earlier policy with this very stage put it there: then the earlier policy's points
-        // are in it already, and must not be counted again by way of its other stages.
+        // A slot after the mark is in the store for one of two reasons. Either points entered this stage directly: they are merged
+        // with the aggregate of the finer stage. Or an earlier policy with the same stage wrote it: then it already has the earlier
+        // policy's points, and they must not count again through that policy's other stages.
         let is_begun = |w: &Window| w.counts[offset..].iter().any(|&c| c > 0);
         let begun: Vec<bool> = windows.iter().map(is_begun).collect();
         let (mut plain, mut joined) = (Vec::new(), Vec::new());
@@ -210,8 +215,8 @@ impl<'a> View<'a> {
         Ok(())
     }
 
-    /// Did the metric have a policy before with this very stage and the finer one too? Then the finer stage holds what the earlier
-    /// policy made a slot of.
+    /// Did the metric have an earlier policy with both this stage and the finer one? Then the finer stage has the points that the
+    /// earlier policy made the slot from.
     fn shares_finer(&self, level: usize, i: usize) -> bool {
         let Some(pair) = self.policy.retention.stages().get(level - 1..=level) else { return false };
         let policies = self.points.policies();
@@ -219,7 +224,7 @@ impl<'a> View<'a> {
         earlier.any(|policy| policy.retention.stages().windows(2).any(|other| other == pair))
     }
 
-    /// Slots before the mark that a point in memory falls into are aggregated again.
+    /// Aggregates the slots before the mark again that a point in memory falls into.
     fn redo_touched(
         &self,
         level: usize,
@@ -252,8 +257,8 @@ impl<'a> View<'a> {
         Ok(())
     }
 
-    /// The finer stage does not hold all that the slot was made of: the new points are added to what there is. Each counts as one
-    /// more, since what it might replace is no longer known.
+    /// Adds the new points to the stored slot, for a slot whose finer data has expired in part. Each counts as one more, because
+    /// the point that it might replace is no longer known.
     fn merge_points(&self, level: usize, window: &Window, slot: usize, i: usize) -> Partial {
         let raw = self.memory[i].points.iter().map(|&point| (point, Partial::point(point.value)));
         let direct = self.memory[i].direct.iter().filter(|d| d.level < level);
@@ -262,7 +267,7 @@ impl<'a> View<'a> {
         in_slot.fold(window.partial(slot), |all, (_, one)| self.policy.aggregator.merge(all, one))
     }
 
-    /// Points that entered at this very stage.
+    /// Adds the points that entered this stage directly.
     fn add_direct(&self, level: usize, i: usize, window: &mut Window) {
         for direct in self.memory[i].direct.iter().filter(|d| d.level == level) {
             if let Some(at) = window.range.position(direct.point.timestamp) {
@@ -272,7 +277,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Slots that are still empty are filled from the policies a metric had before, the latest first.
+    /// Fills slots that are still empty from the policies that a metric had before, the latest first.
     fn add_earlier(&self, level: usize, which: &[usize], windows: &mut [Window]) -> Result<(), StoreError> {
         let own_stage = self.policy.retention.stages()[level];
         for (window, &i) in windows.iter_mut().zip(which) {
@@ -325,12 +330,13 @@ impl<'a> View<'a> {
     }
 }
 
-/// The aggregate made anew, unless it knows less than what is stored: then finer data it needs is gone.
+/// The recomputed slot, unless it has fewer points than the stored one: then finer data has expired, and the stored slot knows
+/// more. A slot with direct points is never replaced, because no finer stage has those points.
 fn better(stored: Partial, redone: Partial) -> Option<Partial> {
     (redone.count() >= stored.count() && !stored.is_direct()).then_some(redone)
 }
 
-/// Every slot as one value that can be aggregated further by another method.
+/// Turns every slot into one value, which another method can aggregate further.
 fn finished(window: &Window, policy: &Policy, slots: u32) -> Window {
     let mut values = window.values.clone();
     if !window.counts.is_empty() {
@@ -344,17 +350,17 @@ fn finished(window: &Window, policy: &Policy, slots: u32) -> Window {
     Window { range: window.range, values, counts: Vec::new() }
 }
 
-/// Fills the empty slots of `window` with what `found` has for them.
+/// Fills the empty slots of `window` from `found`.
 ///
-/// Slots of a coarser stage come to lie at their start. One is used only where all of it is empty in `window`: where there is
-/// anything, the points that the coarse slot was made of are most likely there already, and would count twice.
+/// A coarser slot goes to the slot where it starts, and only if `window` is empty over its whole length. If `window` has
+/// anything there, it most likely has the points that the coarse slot was made from, and they would count twice.
 fn fill_empty(window: &mut Window, found: &Window, method: Aggregator) {
     let slots = (found.range.step / window.range.step).max(1) as usize;
     let coarse = found.aggregate(window.range, method);
     for at in 0..window.range.len {
         let partial = coarse.partial(at);
         if partial.count() > 0 && window.values.iter().skip(at).take(slots).all(|v| v.is_nan()) {
-            // A raw slot has no count to divide by later, so an average is finished here.
+            // A raw slot has no count to divide by later, so the average is computed here.
             let raw = window.counts.is_empty();
             let value = if raw {
                 method.finish(partial, partial.count(), 0.0).unwrap_or(f64::NAN)
@@ -366,7 +372,7 @@ fn fill_empty(window: &mut Window, found: &Window, method: Aggregator) {
     }
 }
 
-/// The lock of the memory, held.
+/// The memory, locked.
 pub(super) type Held<'a> = parking_lot::MutexGuard<'a, Memory>;
 
 #[cfg(test)]

@@ -98,6 +98,7 @@ impl Backend for Engine {
 
     fn prometheus(&self) -> String {
         self.telemetry.spool_points.set(self.spooled());
+        self.telemetry.set_disk(self.disk());
         self.telemetry.prometheus()
     }
 }

@@ -1,6 +1,5 @@
-//! Work beside the requests: syncing the log, cutting, filling in stages, expiring, merging, watching the disk.
+//! Background threads: they sync the log, cut, fill in stages, drop expired partitions, merge blocks and watch the disk.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
@@ -8,18 +7,19 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
+use super::disk::free_bytes;
 use super::engine::{Engine, now};
 use super::own_metrics::OwnMetrics;
 use crate::config::OwnMetrics as OwnMetricsConfig;
 use crate::store::Chore;
 
-/// How often the cutter looks whether there is something to do.
+/// How often the cut thread checks whether a cut is due.
 const CUTTER_TICK: Duration = Duration::from_millis(200);
 /// How often stages are filled in and expired partitions dropped.
 const HOUSEKEEPING: Duration = Duration::from_secs(60);
 const DISK_TICK: Duration = Duration::from_secs(1);
 const RULES_TICK: Duration = Duration::from_secs(1);
-/// How often rule files are looked at: carbon's number.
+/// How often rule files are checked for changes; the same as in carbon.
 const RULES_RELOAD: Duration = Duration::from_secs(10);
 
 /// Tells the threads to end, and wakes them up.
@@ -30,7 +30,7 @@ pub(super) struct Ending {
 }
 
 impl Ending {
-    /// True when it is time to end; waits for that for `duration`.
+    /// Waits for `duration` at most. True if it is time to end.
     fn wait(&self, duration: Duration) -> bool {
         let mut over = self.over.lock();
         if !*over {
@@ -81,12 +81,12 @@ impl Background {
         Ok(Self { ending, threads })
     }
 
-    /// Ends the threads after what they are doing.
+    /// Ends the threads, and waits for them to finish what they are doing.
     pub(super) fn stop(self, engine: &Engine) {
         self.ending.end();
         engine.store.upstream.stop();
         for thread in self.threads {
-            // A panic ends in the supervisor, never here.
+            // The supervisor catches panics, so this cannot fail.
             let _ = thread.join();
         }
     }
@@ -100,7 +100,7 @@ fn sync_log(engine: &Engine, ending: &Ending) {
             Ok(false) => {}
             Err(error) => {
                 super::complain(&error);
-                // What a failed sync lost cannot be synced again; blocks are another way to the disk.
+                // A later sync cannot bring back what a failed one lost. A cut writes the same points to blocks.
                 engine.cut();
             }
         }
@@ -110,7 +110,7 @@ fn sync_log(engine: &Engine, ending: &Ending) {
 
 fn cut(engine: &Engine, ending: &Ending) {
     let mut last_cut = Instant::now();
-    // At once, so that what a long stop left to be filled in is not aggregated by every query.
+    // At once: after a long stop, every query would otherwise aggregate the slots that are not filled in yet.
     engine.keep_house();
     let mut last_housekeeping = Instant::now();
     let mut not_before = Instant::now();
@@ -133,7 +133,7 @@ fn cut(engine: &Engine, ending: &Ending) {
     }
 }
 
-/// Does what the store has to do beside requests.
+/// Runs a chore of the store, again and again.
 fn do_chore(chore: &dyn Chore, engine: &Engine, ending: &Ending) {
     while !ending.wait(chore.run(engine)) {}
 }
@@ -151,12 +151,12 @@ fn tell_own_metrics(engine: &Engine, ending: &Ending) {
     let OwnMetricsConfig { interval, prefix } = &engine.config.own_metrics;
     let mut own = OwnMetrics::new(prefix, interval.as_secs_f64(), &engine.telemetry);
     while !ending.wait(*interval) {
-        // Those that cannot be stored now are not missed.
+        // It is no loss if these points cannot be stored now.
         let _ = engine.append_own(&own.points(engine));
     }
 }
 
-/// Stores aggregates of the rules for names when they are due, and reads changed rules.
+/// Stores the aggregates of aggregation rules when they are due, and reloads changed rules.
 fn follow_rules(engine: &Engine, ending: &Ending) {
     let mut waiting = Vec::new();
     let mut read_at = Instant::now();
@@ -167,7 +167,7 @@ fn follow_rules(engine: &Engine, ending: &Ending) {
             read_at = Instant::now();
         }
     }
-    // The last points have come: receiving ends before this.
+    // Receiving ends before this thread, so no more points will come.
     let lost = engine.ingest_aggregates(waiting, true).len();
     if lost > 0 {
         tracing::warn!(lost, "aggregates could not be stored before the stop");
@@ -191,7 +191,7 @@ fn watch_disk(engine: &Engine, ending: &Ending) {
                     refuse_new_metrics,
                     pause,
                     spool_full,
-                    "the room for points changed: see store.reserve_bytes and store.cassandra.spool_bytes"
+                    "the space for points has changed; see store.reserve_bytes and store.cassandra.spool_bytes"
                 );
                 was = is;
             }
@@ -202,18 +202,13 @@ fn watch_disk(engine: &Engine, ending: &Ending) {
     }
 }
 
-fn free_bytes(path: &Path) -> rustix::io::Result<u64> {
-    let stat = rustix::fs::statvfs(path)?;
-    Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
-}
-
 impl Engine {
-    /// Points that are not where they belong yet: in the blocks, or in the cluster.
+    /// Points that are not in blocks yet, or with a cluster not delivered yet.
     pub fn spooled(&self) -> u64 {
         self.points.held() as u64 + self.store.upstream.spooled_points().unwrap_or(0)
     }
 
-    /// Writes the points in memory to blocks. False when that failed and must be tried again.
+    /// Writes the points in memory to blocks. False if that failed and must be tried again.
     pub(super) fn cut(&self) -> bool {
         match self.points.cut() {
             Ok(points) => {
@@ -244,7 +239,7 @@ impl Engine {
         }
     }
 
-    /// Writes everything to blocks and merges them, as a quiet server would in time.
+    /// Writes everything to blocks, merges and delivers them: the state that an idle server reaches by itself.
     pub(super) fn settle(&self) -> Result<(), String> {
         if !self.cut() {
             return Err("writing the points to blocks failed; the server's log says why".to_owned());

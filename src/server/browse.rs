@@ -10,14 +10,14 @@ use crate::index::{Entry, Page};
 use plumbago_model::glob::Glob;
 use plumbago_model::{Cancel, MetricId, Policy, QueryError, Reject, Span, name};
 
-/// Words are looked for in all names; tables of a cluster know components only.
+/// A search for words needs all names. The tables of a cluster can only find whole components.
 const UNKNOWN_WORDS: &str = "searching by words needs all names in memory: write a glob such as servers.*.load, or set \
                              store.cassandra.index = \"memory\"";
 
-/// Spans are kept by the hour; a point of the last one is looked for in this much before its end.
+/// A span ends on a whole hour, so the last point is searched for in this much time before its end.
 const LAST_POINT_WITHIN_SECS: i64 = 2 * 3600;
 
-/// Where others write too, no span says when the last point was: it is looked for in one day.
+/// Where other servers write too, no span says when the last point was, so one day is searched.
 const LAST_POINT_OF_OTHERS_SECS: i64 = 86_400;
 
 impl Browse for Engine {
@@ -87,7 +87,7 @@ impl Browse for Engine {
 }
 
 impl Engine {
-    /// The metric of this name, which may not be known on this machine yet.
+    /// The metric of this name, which this machine may have to look up in the cluster.
     fn known(&self, name: &str, cancel: &Cancel) -> Result<Option<MetricId>, QueryError> {
         let known = self.index.read().lookup(name.as_bytes());
         if known.is_some() || self.whole_index().is_some() {
@@ -111,8 +111,8 @@ impl Engine {
         } else {
             (now - LAST_POINT_OF_OTHERS_SECS, now)
         };
-        // The stage that reaches back to the begin of a window answers for all of it, and one point alone is often too few
-        // for a coarse slot: so first as far as the finest stage reaches, then further.
+        // The stage that reaches back to the start of a window answers all of it, and in a coarse stage a single point is often
+        // below the xFilesFactor. So this first searches as far as the finest stage reaches, and then further.
         let policy = self.points.state(id).and_then(|(policy, _)| self.points.policies().get(policy));
         for stage in policy.iter().flat_map(|policy| policy.retention.stages()) {
             let reaches = now - i64::try_from(stage.span_secs()).unwrap_or(now);
@@ -128,7 +128,7 @@ impl Engine {
         Ok(None)
     }
 
-    /// A directory of a store whose names are not all in memory: without counts.
+    /// Lists a directory of a store whose names are not all in memory. There are no counts then.
     fn list_by_find(
         &self,
         place: Place<'_>,
@@ -143,7 +143,7 @@ impl Engine {
         self.collect(&glob, wanted, cancel, last)
     }
 
-    /// The nodes that match a glob, which come sorted.
+    /// The nodes that match a glob, sorted.
     fn collect(
         &self,
         glob: &str,
@@ -167,7 +167,7 @@ impl Engine {
         Ok(listing)
     }
 
-    /// The part of a portrait that follows from the rules.
+    /// The part of a description that follows from the rules.
     fn ruled(&self, name: &str, policy: &Policy) -> Portrait {
         let ruled = self.retention.policy_for(name);
         let as_ruled = ruled.policy == *policy;

@@ -1,4 +1,4 @@
-//! From the configuration to the settings of a cluster: passwords are read, levels translated.
+//! Turns the configuration into the settings of a cluster: reads passwords, translates consistency levels.
 
 use anyhow::{Context as _, bail};
 
@@ -37,7 +37,7 @@ pub fn cluster_settings(config: &config::Cassandra) -> anyhow::Result<Settings> 
 pub fn cluster_schema(config: &Config, settings: &Settings) -> Schema {
     let rules = &config.retention;
     let retentions = rules.schemas.iter().map(|rule| &rule.gives).chain([&rules.default_retention]);
-    // The index in memory is answered by SASI until it is loaded.
+    // Until the index in memory is loaded, SASI answers.
     let indexes = match config.cassandra.index {
         CassandraIndex::Memory | CassandraIndex::Sasi => Indexes::Sasi,
         CassandraIndex::Sai => Indexes::Sai,
@@ -45,7 +45,7 @@ pub fn cluster_schema(config: &Config, settings: &Settings) -> Schema {
     Schema::new(settings, retentions, indexes)
 }
 
-/// Cassandra's port is nearly always this one.
+/// Cassandra's default port.
 fn with_port(node: &str) -> String {
     let has_port = match node.rfind(']') {
         Some(end) => node[end..].contains(':'),

@@ -1,4 +1,4 @@
-//! Copying a metric to another name, in the store on this machine.
+//! Copies a metric to another name, in the store on this machine.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ pub enum CopyError {
     /// It is gone.
     #[error("the metric is gone")]
     Gone,
-    /// The destination keeps other stages, or aggregates in another way: the slots would mean something else there.
+    /// The destination has other stages or another aggregation method, so the slots would mean something else there.
     #[error("`{name}` exists and keeps {theirs}, not {ours}")]
     OtherPolicy {
         /// The destination.
@@ -29,8 +29,8 @@ pub enum CopyError {
 }
 
 impl Engine {
-    /// Copies slots that start in `from..until` to `target`, which is made with the source's policy if it is new. A trial
-    /// only counts.
+    /// Copies slots that start in `from..until` to `target`. A new target is created with the source's policy. A trial only
+    /// counts.
     pub fn copy(
         &self,
         source: MetricId,

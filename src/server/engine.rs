@@ -1,4 +1,4 @@
-//! The engine: an open store with its index, points and resolver. What the server and the commands both stand on.
+//! The engine: an open store with its index, points and resolver. The server and the commands both use it.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -38,12 +38,12 @@ pub struct Engine {
     pub(super) paused: AtomicBool,
     /// Set while the log or the store refuses points.
     pub(super) failing: AtomicBool,
-    /// Where carbon lines are taken, once somebody listens.
+    /// The address of the carbon listener, once it is open.
     pub(super) carbon: OnceLock<SocketAddr>,
     /// When it was opened.
     pub(super) opened: Instant,
     pub(super) sampler: Sampler,
-    /// What happens to names on their way in, if somebody asks for anything.
+    /// The rules for incoming names, if there are any.
     pub(super) rules: Option<Rules>,
 }
 
@@ -71,7 +71,7 @@ impl Engine {
         let points = Arc::new(points);
         let (index, refused) = loading.finish();
         for (id, error) in refused {
-            tracing::error!(metric = id.0, %error, "the index has no place for a metric");
+            tracing::error!(metric = id.0, %error, "the index cannot take a metric");
         }
         telemetry.metrics.set(index.len() as u64);
         let index = Arc::new(SharedIndex::new(index));
@@ -104,7 +104,7 @@ impl Engine {
 
     /// Bytes of all blocks.
     pub fn stored_bytes(&self) -> u64 {
-        self.store.points.size_bytes()
+        self.store.points.disk_usage().blocks()
     }
 
     /// Bytes of the blocks' chunks of some metrics, by ascending id.
@@ -112,7 +112,7 @@ impl Engine {
         self.store.points.chunk_bytes(ids)
     }
 
-    /// Deletes metrics, their names and their points; in a cluster for all its servers.
+    /// Deletes metrics, their names and their points; with a cluster, for all of its servers.
     pub fn delete(&self, ids: &[MetricId]) -> Result<(), PointsError> {
         let doomed = |&id| {
             let name = self.index.read().name(id)?.to_owned();
@@ -135,7 +135,7 @@ impl Engine {
         self.store.upstream.knows_all_names().then_some(&*self.index)
     }
 
-    /// Takes in metrics that exist in the store already. Gives the ids of those that were new here.
+    /// Adds metrics that already exist in the store. Returns the ids of those that were new here.
     pub(super) fn adopt(&self, metrics: &[(String, Arc<Policy>)]) -> Result<Vec<MetricId>, PointsError> {
         self.resolver.adopt(metrics, now())
     }
@@ -149,7 +149,7 @@ impl Engine {
         if changes.is_empty() {
             return Ok(());
         }
-        // A metric without a record cannot be moved to another policy in it.
+        // The catalogue can only move metrics that it has.
         if self.points.has_unrecorded() {
             self.points.cut()?;
         }
@@ -167,9 +167,9 @@ impl Engine {
         Ok(())
     }
 
-    /// Puts metrics whose rule has changed since under their new policy; what they have stays readable.
+    /// Moves metrics whose rule has changed to their new policy. Their stored data stays readable.
     ///
-    /// In a store that others write to, the policy that a metric was created with stays in force: they read it there.
+    /// In a store that other servers write to, a metric keeps the policy it was created with, because they read it from there.
     pub fn apply_rules(&self) -> Result<usize, PointsError> {
         if !self.store.upstream.is_sole_writer() {
             return Ok(0);

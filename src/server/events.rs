@@ -1,4 +1,4 @@
-//! Events, between the API and the store: limits, and what became of a request.
+//! Events, between the API and the store: limits and counters.
 
 use std::ops::ControlFlow;
 
@@ -6,7 +6,7 @@ use super::engine::Engine;
 use crate::http::EventLog;
 use plumbago_model::{Cancel, Event, EventFilter, EventId, QueryError};
 
-/// Events looked at between two looks at the clock.
+/// Events read between two checks of the deadline.
 const CHECK_EVERY: usize = 256;
 
 impl EventLog for Engine {

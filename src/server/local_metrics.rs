@@ -1,4 +1,4 @@
-//! What a shared store asks of the engine: the metrics this machine knows.
+//! What a shared store asks of the engine: the metrics that this machine knows.
 
 use std::sync::Arc;
 

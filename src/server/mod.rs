@@ -1,4 +1,4 @@
-//! The server: wires everything, and the only module that knows every other.
+//! The server: puts everything together. Apart from `cli` it is the only module that knows all others.
 
 mod backend;
 mod background;
@@ -7,6 +7,7 @@ mod bundles;
 mod care;
 mod cluster;
 mod copy;
+mod disk;
 mod engine;
 mod events;
 mod local_metrics;
@@ -30,12 +31,12 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-/// Says why points are not taken, but not for every batch.
+/// Logs why points are not accepted, but not for every batch.
 fn complain(error: &dyn std::error::Error) {
     static LAST: Mutex<Option<Instant>> = Mutex::new(None);
     let mut last = LAST.lock();
     if last.is_none_or(|at| at.elapsed() > Duration::from_secs(5)) {
         *last = Some(Instant::now());
-        tracing::error!(%error, "points cannot be taken now; senders are held back");
+        tracing::error!(%error, "the server cannot take points now; senders are held back");
     }
 }

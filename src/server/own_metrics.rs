@@ -1,13 +1,19 @@
-//! This server's own numbers as metrics, under the names that carbon-cache gives them, so that dashboards made for carbon
-//! show something.
+//! The server's own numbers as metrics. Those that carbon-cache has too use its names, so dashboards made for carbon work;
+//! `http` and `disk` are Plumbago's.
 
 use std::sync::Arc;
 
 use super::engine::{Engine, now};
-use crate::telemetry::Telemetry;
+use crate::telemetry::{Durations, Process, Telemetry};
 use plumbago_model::{Point, Reject};
 
-/// What is told as a difference to the last time.
+/// The endpoints whose latencies are stored: those that people wait for.
+const ENDPOINTS: [(&str, &str); 2] = [("http.render", "/render"), ("http.find", "/metrics/find")];
+
+/// Shares of the requests that took no longer.
+const QUANTILES: [(&str, f64); 3] = [("p50", 0.5), ("p95", 0.95), ("p99", 0.99)];
+
+/// Numbers that only grow. Each point is the difference to the previous interval.
 struct Counted {
     received: u64,
     stored: u64,
@@ -19,10 +25,11 @@ struct Counted {
     queries: u64,
     blacklisted: u64,
     not_whitelisted: u64,
-    cpu_seconds: f64,
+    cpu_seconds: Option<f64>,
+    took: [Durations; ENDPOINTS.len()],
 }
 
-/// Writes them, again and again.
+/// Turns them into points, once per interval.
 pub(super) struct OwnMetrics {
     prefix: String,
     interval_secs: f64,
@@ -30,7 +37,7 @@ pub(super) struct OwnMetrics {
 }
 
 impl Counted {
-    fn of(telemetry: &Telemetry) -> Self {
+    fn of(telemetry: &Telemetry, process: &Process) -> Self {
         let refused = |reasons: &[Reject]| reasons.iter().map(|&reason| telemetry.rejected(reason)).sum();
         Self {
             received: telemetry.points_received.get(),
@@ -43,29 +50,43 @@ impl Counted {
             queries: telemetry.requests.get() + telemetry.cache_queries.get(),
             blacklisted: refused(&[Reject::Blacklisted]),
             not_whitelisted: refused(&[Reject::NotWhitelisted]),
-            cpu_seconds: cpu_seconds().unwrap_or(0.0),
+            cpu_seconds: process.cpu_seconds,
+            took: ENDPOINTS.map(|(_, template)| telemetry.endpoints.durations(template)),
         }
     }
 }
 
 impl OwnMetrics {
-    /// `host` stands for the name of this machine in `prefix`, with its dots as underscores.
+    /// `{host}` in `prefix` becomes the name of this machine, with underscores for its dots.
     pub(super) fn new(prefix: &str, interval_secs: f64, telemetry: &Telemetry) -> Self {
         let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
         let host = host.trim().replace('.', "_");
-        Self { prefix: prefix.replace("{host}", &host), interval_secs, last: Counted::of(telemetry) }
+        let last = Counted::of(telemetry, &Process::read());
+        Self { prefix: prefix.replace("{host}", &host), interval_secs, last }
     }
 
-    /// What there is to tell now.
+    /// The points of this interval. Unknown numbers have no point, such as the latency of an endpoint without requests.
     pub(super) fn points(&mut self, engine: &Engine) -> Vec<(Arc<str>, Point)> {
-        let telemetry = &engine.telemetry;
-        let is = Counted::of(telemetry);
+        let process = Process::read();
+        let is = Counted::of(&engine.telemetry, &process);
         let was = std::mem::replace(&mut self.last, is);
+        let mut told = self.as_carbon_does(&was, &engine.telemetry, &process);
+        told.extend(latencies(&was.took, &self.last.took));
+        let disk = engine.disk();
+        told.push(("disk.used".to_owned(), disk.used() as f64));
+        told.extend(disk.free.map(|free| ("disk.free".to_owned(), free as f64)));
+        let timestamp = now();
+        let point = |(name, value): (String, f64)| {
+            (Arc::from(format!("{}.{name}", self.prefix)), Point { timestamp, value })
+        };
+        told.into_iter().map(point).collect()
+    }
+
+    /// The numbers that carbon-cache has too.
+    fn as_carbon_does(&self, was: &Counted, telemetry: &Telemetry, process: &Process) -> Vec<(String, f64)> {
         let is = &self.last;
         let stored = is.stored - was.stored;
         let cuts = is.cuts - was.cuts;
-        let percent = (is.cpu_seconds - was.cpu_seconds) / self.interval_secs * 100.0;
-        let timestamp = now();
         let told = [
             ("metricsReceived", (is.received - was.received) as f64),
             ("committedPoints", stored as f64),
@@ -81,40 +102,47 @@ impl OwnMetrics {
             ("cache.queries", (is.queries - was.queries) as f64),
             ("cache.overflow", (is.overflow - was.overflow) as f64),
             ("activeConnections", telemetry.connections.get() as f64),
-            ("cpuUsage", percent),
-            ("memUsage", resident_bytes().unwrap_or(0.0)),
         ];
-        let point = |(name, value): (&str, f64)| {
-            (Arc::from(format!("{}.{name}", self.prefix)), Point { timestamp, value })
-        };
-        told.into_iter().map(point).collect()
+        let cpu =
+            is.cpu_seconds.zip(was.cpu_seconds).map(|(is, was)| (is - was) / self.interval_secs * 100.0);
+        let of_process = [("cpuUsage", cpu), ("memUsage", process.resident_bytes)];
+        let known = of_process.into_iter().filter_map(|(name, value)| Some((name, value?)));
+        told.into_iter().chain(known).map(|(name, value)| (name.to_owned(), value)).collect()
     }
 }
 
-/// CPU seconds this process has used.
-fn cpu_seconds() -> Option<f64> {
-    /// `/proc` counts in these on every Linux that Rust runs on.
-    const TICKS_PER_SECOND: f64 = 100.0;
-    let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
-    // The name of the program may hold anything; what follows its last bracket does not.
-    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
-    let ticks = |at: usize| fields.get(at)?.parse::<f64>().ok();
-    Some((ticks(11)? + ticks(12)?) / TICKS_PER_SECOND)
-}
-
-fn resident_bytes() -> Option<f64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;
-    line.split_whitespace().nth(1)?.parse::<f64>().ok().map(|kib| kib * 1024.0)
+/// How long requests took between two times, in seconds: their mean, and the quantiles.
+fn latencies(was: &[Durations], is: &[Durations]) -> Vec<(String, f64)> {
+    let mut told = Vec::new();
+    for ((name, _), took) in ENDPOINTS.iter().zip(is.iter().zip(was).map(|(is, was)| is.since(was))) {
+        let quantiles = QUANTILES.iter().map(|&(quantile, share)| (quantile, took.quantile(share)));
+        for (figure, seconds) in quantiles.chain([("mean", took.mean())]) {
+            told.extend(seconds.map(|seconds| (format!("{name}.{figure}"), seconds)));
+        }
+    }
+    told
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
-    fn the_process_can_be_looked_at() {
-        assert!(cpu_seconds().is_some_and(|seconds| seconds >= 0.0));
-        assert!(resident_bytes().is_some_and(|bytes| bytes > 1e6));
+    fn latencies_are_those_of_the_time_between() {
+        let telemetry = Telemetry::default();
+        let took = || Counted::of(&telemetry, &Process::default()).took;
+        telemetry.endpoints.record("/render", Some(200), Duration::from_secs(40));
+        let was = took();
+        assert_eq!(latencies(&was, &took()), [], "nobody asked");
+        for _ in 0..10 {
+            telemetry.endpoints.record("/render", Some(200), Duration::from_millis(4));
+        }
+        telemetry.endpoints.record("/tags", Some(200), Duration::from_secs(2));
+        let told = latencies(&was, &took());
+        let names: Vec<&str> = told.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["http.render.p50", "http.render.p95", "http.render.p99", "http.render.mean"]);
+        assert!(told.iter().all(|(_, seconds)| (0.0025..=0.005).contains(seconds)), "{told:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! `plumbago serve`: bind, open, tell where, serve, drain.
+//! `plumbago serve`: bind, open, announce, serve, drain.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::config::Config;
 use crate::http::{self, Backend};
 use crate::receive::{Receiver, Sink};
 
-/// Runs the server until it is told to stop by Ctrl-C or SIGTERM; then drains and returns.
+/// Runs the server until Ctrl-C or SIGTERM; then drains and returns.
 pub fn run(config: Config) -> Result<()> {
     // Two runtimes, so that a disk that stalls the log never stalls a query.
     let ingest = runtime("ingest")?;
@@ -26,7 +26,7 @@ pub fn run(config: Config) -> Result<()> {
     let engine = Arc::new(Engine::open(config)?);
     let moved = engine.apply_rules().context("applying changed retention rules to existing metrics")?;
     if moved > 0 {
-        tracing::info!(metrics = moved, "metrics were put under the policies of changed rules");
+        tracing::info!(metrics = moved, "metrics moved to the policies of changed rules");
     }
     engine.store.upstream.start()?;
     let background = Background::start(&engine)?;
@@ -66,23 +66,23 @@ pub fn run(config: Config) -> Result<()> {
     });
     queries.block_on(until_the_end(&engine, signals));
     engine.supervisor.expect_ends();
-    eprintln!("stopping: reading what senders still have under way");
+    eprintln!("stopping: reading what senders have already sent");
     stop.send_replace(true);
     ingest.block_on(async {
         for receiver in receivers {
-            // A panic ends in the supervisor, never here.
+            // The supervisor catches panics, so this cannot fail.
             let _ = receiver.await;
         }
     });
     if let Some(api) = api {
         let limit = engine.config.ingest.drain_timeout;
-        // A client that reads slowly is not waited for longer than a sender is.
+        // A client that reads slowly gets no more time than a sender.
         if let Ok(ended) = queries.block_on(async { tokio::time::timeout(limit, api).await }) {
             ended?.transpose().context("the HTTP listener failed")?;
         }
     }
     if let Some(failure) = engine.supervisor.failure() {
-        // What failed may fail again or hold the others up, so nothing is written or waited for. The log has it all.
+        // What failed may fail again or block the others, so this writes nothing more and waits for nothing. The log has it all.
         engine.points.sync().context("syncing the log")?;
         ingest.shutdown_background();
         queries.shutdown_background();
@@ -105,7 +105,7 @@ pub fn run(config: Config) -> Result<()> {
     Ok(())
 }
 
-/// Until a stop is asked for, or until a thread has failed and `server.failure_grace` has passed.
+/// Waits for a stop signal, or for a failed thread and `server.failure_grace` after it.
 async fn until_the_end(engine: &Engine, signals: StopSignals) {
     let failure = async {
         engine.supervisor.failed().await;
@@ -127,7 +127,7 @@ fn runtime(name: &str) -> Result<Runtime> {
     runtime.with_context(|| format!("starting the threads for {name}"))
 }
 
-/// Ctrl-C and SIGTERM. Made before anybody is told that the server runs: from then on a stop must drain.
+/// Ctrl-C and SIGTERM. Created before the server announces that it runs: from then on, a stop must drain.
 struct StopSignals {
     interrupt: Signal,
     terminate: Signal,
@@ -146,7 +146,7 @@ impl StopSignals {
     }
 }
 
-/// Says where everything is, and how to send a first point and read it back.
+/// Prints all addresses, and how to send a first point and read it back.
 fn announce(engine: &Engine, sockets: &Sockets<TcpListener>, http: Option<&TcpListener>) -> Result<()> {
     let address = |listener: Option<&TcpListener>| listener.map(TcpListener::local_addr).transpose();
     let (http, carbon, pickle) =

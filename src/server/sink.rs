@@ -1,7 +1,7 @@
-//! The way in, from top to bottom: rules, names to metrics, log, memory.
+//! The path of a point into the server, from top to bottom: rules, names to metrics, log, memory.
 //!
-//! Points come from three places. What senders sent enters at [`Sink::accept`] or [`Engine::judge`] and goes through the rules. What the rules gathered
-//! and the server's own numbers enter below them. All three end in [`Engine::append`].
+//! Points come from three places. Those of senders enter at [`Sink::accept`] or [`Engine::judge`] and go through the rules.
+//! Aggregates that the rules gathered, and the server's own numbers, enter below the rules. All three end in [`Engine::append`].
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -12,35 +12,35 @@ use crate::resolve::Refused;
 use crate::rollup::{Appended, Points, PointsError};
 use plumbago_model::{Batch, Point, Reject, Verdict};
 
-/// A point with a name of our making.
+/// A point with a name that this server made.
 pub(super) type Named = (Arc<str>, Point);
 
 impl Sink for Engine {
-    /// What senders sent.
+    /// Points of senders.
     fn accept(&self, batch: &Batch<'_>) -> Result<(), Busy> {
         self.judge(batch).map(drop)
     }
 }
 
 impl Engine {
-    /// Takes points as they were received, and says what became of them.
+    /// Takes points as received, and says what became of them.
     pub(super) fn judge(&self, batch: &Batch<'_>) -> Result<Verdict, Busy> {
         let Some(rules) = &self.rules else { return self.ingest(batch) };
         let ruled = rules.apply(batch);
-        // A batch that is not taken comes again: only then may its points be gathered.
+        // A batch that is not accepted comes again, so its points are gathered only after it is.
         let mut verdict = self.ingest(&ruled.batch())?;
         rules.gather(&ruled);
         self.refuse(&ruled.refused, &mut verdict);
         Ok(verdict)
     }
 
-    /// What rules gathered: aggregates that are due, or all of them before a stop. What cannot be stored now comes back.
+    /// Stores aggregates that are due, or all of them before a stop. Returns those that cannot be stored now.
     pub(super) fn ingest_aggregates(&self, mut waiting: Vec<Named>, all: bool) -> Vec<Named> {
         waiting.extend(self.rules.iter().flat_map(|rules| rules.due(now(), all)));
         if waiting.is_empty() || self.ingest(&batch_of(&waiting)).is_ok() { Vec::new() } else { waiting }
     }
 
-    /// The server's own numbers, which do not count as points that came.
+    /// Stores the server's own numbers, which do not count as received.
     pub(super) fn append_own(&self, points: &[Named]) -> Result<(), Busy> {
         self.append(&batch_of(points)).map(drop)
     }
@@ -58,7 +58,7 @@ impl Engine {
         Ok(verdict)
     }
 
-    /// Names become metrics, and points go through the log into memory: all of the batch, or none of it.
+    /// Resolves the names and appends the points to log and memory: all of the batch, or none of it.
     fn append<'a>(&self, batch: &Batch<'a>) -> Result<(Appended, Refused<'a>), Busy> {
         if self.paused.load(Ordering::Relaxed) {
             return Err(Busy);

@@ -1,7 +1,8 @@
-//! The sockets: bound before anything else is done, so that a port in use is told at once, and opened when all is ready.
+//! The sockets. They are bound before anything else, so that a port in use is reported at once, and opened when the start is
+//! complete.
 //!
-//! In between connections are refused. A relay then keeps its points; if the kernel let it in already, it would write to us for
-//! as long as the start takes, and lose all of that should the start fail.
+//! In between, connections are refused, and a relay keeps its points. If the kernel accepted connections during the start, relays
+//! would write into them, and lose all of it if the start failed.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -17,18 +18,18 @@ use crate::receive::{Certificate, Receiver, Recent};
 /// Connections that may wait to be accepted; the kernel has a limit of its own.
 const BACKLOG: u32 = 4096;
 
-/// A TCP port that is ours and refuses connections.
+/// A TCP port that is reserved and refuses connections.
 pub(super) struct Reserved {
     key: &'static str,
     socket: TcpSocket,
 }
 
 impl Reserved {
-    /// Takes the port that `listen.<key>` names.
+    /// Reserves the port that `listen.<key>` names.
     pub(super) fn new(key: &'static str, address: SocketAddr) -> Result<Self> {
         let bind = || {
             let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
-            // Connections of the server before us may linger; they must not keep us from its port.
+            // Connections of a previous server may linger; they must not block its port.
             socket.set_reuseaddr(true)?;
             socket.bind(address)?;
             Ok::<_, std::io::Error>(socket)
@@ -52,7 +53,7 @@ pub(super) struct Sockets<Tcp> {
     pub(super) carbon_tls: Option<Tcp>,
     pub(super) pickle_tls: Option<Tcp>,
     pub(super) cache_query: Option<Tcp>,
-    /// What senders that use TLS are shown.
+    /// The certificate for senders that use TLS.
     certificate: Option<Arc<Certificate>>,
 }
 
@@ -62,7 +63,7 @@ impl Sockets<Reserved> {
             |key, address: Option<_>| address.map(|address| Reserved::new(key, address)).transpose();
         let carbon = reserve("carbon", listen.carbon)?;
         let udp = match carbon.as_ref().filter(|_| with_udp) {
-            // The port TCP got, should the configuration leave it to the system.
+            // If the configuration leaves the port to the system, UDP takes the one that TCP got.
             Some(tcp) => {
                 let address = tcp.socket.local_addr()?;
                 Some(UdpSocket::bind(address).await.with_context(|| cannot_listen("carbon", address))?)
@@ -144,7 +145,7 @@ mod tests {
         let listener = reserved.open().unwrap();
         let _client = TcpStream::connect(address).await.unwrap();
         listener.accept().await.unwrap();
-        // Nobody else gets it meanwhile.
+        // No other process gets the port meanwhile.
         let error = Reserved::new("carbon", address).map(|_| ()).unwrap_err();
         assert!(error.to_string().contains("listen.carbon"), "{error}");
     }

@@ -22,11 +22,11 @@ impl Source for Engine {
     }
 }
 
-/// Tables of a cluster find names by their components, not by tags.
+/// The tables of a cluster find names by component, not by tag.
 pub(super) const UNKNOWN_TAGS: &str = "tags are known when all names are in memory: set store.cassandra.index = \"memory\", or wait until \
                             the names of the cluster are loaded";
 
-/// What the requests of one render have used up.
+/// How much of its limits one render has used.
 struct Budget {
     series: usize,
     points: usize,
@@ -62,7 +62,7 @@ impl Engine {
         }
     }
 
-    /// Refuses by estimate, before anything is read.
+    /// Rejects a query by its estimated size, before reading anything.
     fn charge(
         &self,
         request: &FetchRequest,

@@ -1,8 +1,8 @@
-//! Watches the long-lived threads and listeners: one that panics or ends by itself is a failure of the whole server.
+//! Watches the long-lived threads and listeners. If one of them panics or ends by itself, the whole server has failed.
 //!
-//! A server without its cutting thread takes points until memory is full, one without its syncing thread promises what it does not
-//! keep, and neither mends itself. So a failure is logged, counted and shown by `/health/ready`, and after `server.failure_grace`
-//! the process ends, for a supervisor to start it again: everything that was accepted is in the log.
+//! Without its cut thread a server accepts points until memory is full; without its sync thread it promises durability that it
+//! does not give. Neither repairs itself. So a failure is logged, counted and shown by `/health/ready`, and the process ends after
+//! `server.failure_grace`, so that systemd or Kubernetes starts it again. Everything accepted is in the log.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -15,10 +15,10 @@ use tokio::task;
 
 use crate::telemetry::Telemetry;
 
-/// What is known of the threads of one server.
+/// The state of all threads of one server.
 pub(super) struct Supervisor {
     telemetry: Arc<Telemetry>,
-    /// From now on a thread may end.
+    /// Set when a stop has begun: threads may end from then on.
     stopping: AtomicBool,
     /// The first failure, as a sentence.
     failure: Mutex<Option<String>>,
@@ -38,17 +38,17 @@ impl Supervisor {
     /// Waits for a failure.
     pub(super) async fn failed(&self) {
         while self.failure.lock().is_none() {
-            // A failure between the look and the wait leaves a permit, so the wait ends at once.
+            // A failure between the check and the wait leaves a permit, so the wait ends at once.
             self.failed.notified().await;
         }
     }
 
-    /// A stop has begun: threads that end from now on were told to. A panic is a failure still.
+    /// A stop has begun: it is not a failure any more if a thread ends, but still if one panics.
     pub(super) fn expect_ends(&self) {
         self.stopping.store(true, Ordering::SeqCst);
     }
 
-    /// Runs `body` on a thread of its own, until it is told to end.
+    /// Runs `body` on its own thread. It must not end before the stop.
     pub(super) fn spawn(
         self: &Arc<Self>,
         name: &'static str,
@@ -64,14 +64,14 @@ impl Supervisor {
                 }
                 body();
             };
-            // What the body leaves half done stays behind locks that are free again. Nobody trusts it for long: the process ends.
+            // A panic may leave shared state half changed behind locks that are free again. The process ends soon, so that is fine.
             let ended = catch_unwind(AssertUnwindSafe(body));
             supervisor.note_end(name, ended.map_err(|panic| panic_message(&*panic)));
         };
         std::thread::Builder::new().name(name.to_owned()).spawn(supervised)
     }
 
-    /// Watches a task that was started already, on the current runtime. Gives what the task gives, or `None` after a panic.
+    /// Watches a running task, on the current runtime. Returns what the task returns, or `None` after a panic.
     pub(super) fn watch<T: Send + 'static>(
         self: &Arc<Self>,
         name: &'static str,
@@ -102,13 +102,13 @@ impl Supervisor {
     }
 }
 
-/// The text of a panic: what `panic!` was given.
+/// The message of a panic.
 fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied().map(str::to_owned);
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".to_owned())
 }
 
-/// Failures on request, for tests of the real program. A release build has none of it.
+/// Failures on request, for tests of the real program. A release build does not contain this.
 #[cfg(debug_assertions)]
 mod fault {
     /// `cut` makes that thread panic when it starts, `cut:end` makes it end.

@@ -1,4 +1,4 @@
-//! Tagged series by their names: brought into being and deleted over HTTP, as carbon and people's scripts do.
+//! Creates and deletes tagged series over HTTP, for carbon and for scripts.
 
 use std::sync::atomic::Ordering;
 

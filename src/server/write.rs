@@ -1,4 +1,4 @@
-//! Points from somebody who waits to hear what became of them. Carbon's protocols have no answer.
+//! Accepts points from a client that waits for the result, which carbon's protocols cannot give.
 
 use super::engine::Engine;
 use crate::http::Backend as _;
@@ -7,8 +7,8 @@ use crate::receive::{self, Busy};
 use plumbago_model::{Batch, Verdict};
 
 impl Engine {
-    /// Takes carbon lines by the same rules as those that arrive at `listen.carbon`. What it says is stored is durable.
-    /// After an error the same lines may be sent again.
+    /// Takes carbon lines by the same rules as `listen.carbon`. Points that it reports as stored are durable. After an error the
+    /// client may send the same lines again.
     pub fn write(&self, lines: &[u8]) -> Result<Verdict, String> {
         let mut batch = Batch::default();
         let mut unreadable = Vec::new();

@@ -1,8 +1,9 @@
 //! Step 6: the storage seam.
 //!
 //! Small traits, with batches in and batches out: [`MetricStore`] keeps names and policies, [`PointStore`] keeps the slots
-//! of stages, [`EventStore`] keeps events, and [`Upstream`] keeps this server in step with others that share the store. Above the seam live the log, the points in memory and the rollups ([`crate::rollup`]), so every
-//! store gets them: a store only has to keep what a *cut* hands it and give it back.
+//! of stages, [`EventStore`] keeps events, and [`Upstream`] keeps this server in step with others that share the store. The log,
+//! the points in memory and the rollups ([`crate::rollup`]) are above the seam, so every store gets them: a store only has to keep
+//! what a *cut* hands it and give it back.
 //!
 //! The traits are blocking: callers run on threads of their own, one call is one batch, and a store that talks to a
 //! cluster runs the parts of a batch concurrently inside the call.
@@ -30,6 +31,7 @@ mod upstream;
 
 pub use upstream::{Chore, Described, Doomed, Hit, LocalMetrics, Upstream};
 
+use std::collections::BTreeMap;
 use std::ops::{ControlFlow, RangeInclusive};
 use std::path::PathBuf;
 
@@ -38,7 +40,7 @@ use plumbago_model::{
     Span, Stage, Window,
 };
 
-/// Why a store could not do as told.
+/// Why a call failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
@@ -80,7 +82,7 @@ pub enum StoreError {
     Remote {
         /// What it reported.
         cause: Box<dyn std::error::Error + Send + Sync>,
-        /// Can the same call succeed later without anybody changing it?
+        /// Can the same call succeed later, unchanged?
         retryable: bool,
     },
     /// What the store asked of the server above it failed.
@@ -89,7 +91,7 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Can the same call succeed later without anybody changing it?
+    /// Can the same call succeed later, unchanged?
     pub fn is_retryable(&self) -> bool {
         match self {
             StoreError::Io { .. } => true,
@@ -209,8 +211,26 @@ pub trait PointStore: Send + Sync {
     /// Bytes that the chunks of some metrics take up on this machine; ids must ascend.
     fn chunk_bytes(&self, metrics: &[MetricId]) -> Result<u64, StoreError>;
 
-    /// Bytes on disk, as far as the store knows.
-    fn size_bytes(&self) -> u64;
+    /// What the store takes up on this machine's disk.
+    fn disk_usage(&self) -> DiskUsage;
+}
+
+/// Bytes that a store takes up on this machine's disk.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DiskUsage {
+    /// Blocks, by their stage.
+    pub stages: BTreeMap<Stage, u64>,
+    /// Of the blocks, those that have to be delivered still.
+    pub spool: u64,
+    /// Names, policies and events.
+    pub catalogue: u64,
+}
+
+impl DiskUsage {
+    /// All blocks.
+    pub fn blocks(&self) -> u64 {
+        self.stages.values().sum()
+    }
 }
 
 /// Slots being written, invisible until the commit.

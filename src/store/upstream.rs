@@ -2,8 +2,8 @@
 //!
 //! [`Upstream`] is what the server asks of a store besides keeping slots, names and events: to stay in step with other
 //! servers, and to deliver what is still here. A store that is this machine alone answers all of it trivially
-//! ([`embedded::Standalone`](super::embedded::Standalone)), so that nothing above the seam needs to know which kind it has. [`LocalMetrics`] is the way back: the
-//! little that a shared store needs from the server above it.
+//! ([`embedded::Standalone`](super::embedded::Standalone)), so nothing above the seam needs to know which kind of store it has.
+//! [`LocalMetrics`] is the way back: the little that a shared store needs from the server above it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -49,37 +49,37 @@ pub trait Upstream: Send + Sync {
     /// Deletes metrics for all who share the store. This machine forgets them afterwards.
     fn delete(&self, metrics: &[Doomed], now: u32) -> Result<(), StoreError>;
 
-    /// Is it time for the next cut, so long after the last one?
+    /// Is a cut due, this long after the last one?
     fn wants_cut(&self, since_last: Duration) -> bool;
 
-    /// Points that have to be delivered still; `None` where data stays on this machine.
+    /// Points that are not delivered yet; `None` if data stays on this machine.
     fn spooled_points(&self) -> Option<u64>;
 
-    /// Has what has to be delivered reached its bound?
+    /// Has the spool reached its limit?
     fn is_spool_full(&self) -> bool;
 
     /// Fails with a sentence for the operator while points or queries have to wait.
     fn check(&self) -> Result<(), String>;
 
-    /// Delivers all there is, and returns when it has arrived.
+    /// Delivers everything, and returns when it has arrived.
     fn deliver_all(&self, local: &dyn LocalMetrics) -> Result<(), String>;
 
-    /// What has to be done beside requests.
+    /// The background work of the store.
     fn chores(&self) -> Vec<Arc<dyn Chore>>;
 
-    /// The server stops: chores end soon, even if something has to be delivered still.
+    /// The server stops: chores end soon, even if the spool is not empty.
     fn stop(&self);
 
-    /// The server has stopped: others need not reckon with it.
+    /// The server has stopped: others need not wait for it.
     fn leave(&self);
 }
 
-/// Something a store does again and again, on a thread of its own.
+/// Work that a store repeats on its own thread.
 pub trait Chore: Send + Sync {
-    /// What its thread is called.
+    /// The name of its thread.
     fn name(&self) -> &'static str;
 
-    /// Does what is due. Gives how long to wait before the next call.
+    /// Does what is due. Returns how long to wait before the next call.
     fn run(&self, local: &dyn LocalMetrics) -> Duration;
 }
 
@@ -105,7 +105,7 @@ pub trait LocalMetrics: Send + Sync {
         cancel: &Cancel,
     ) -> Result<Vec<(MetricId, String)>, QueryError>;
 
-    /// Takes in metrics that exist in the store. Gives the ids of those that were not known here.
+    /// Adds metrics that exist in the store. Returns the ids of those that were new here.
     fn learn(&self, metrics: &[(String, Arc<Policy>)]) -> Result<Vec<MetricId>, StoreError>;
 
     /// Puts metrics under the policies that the store has for them.

@@ -1,5 +1,5 @@
-//! Both keyspaces are backed up with Cassandra's snapshots, lost, made anew and brought back: the recipe of
-//! docs/OPERATIONS.md, step by step.
+//! Backs up both keyspaces with Cassandra's snapshots, drops them, creates them again and restores them, by the steps of
+//! docs/OPERATIONS.md.
 
 use std::path::{Path, PathBuf};
 

@@ -336,7 +336,7 @@ fn names_without_data_stop_being_found_and_come_back_with_a_point() {
     settle(&writer);
     // It would make again what it has a young point of.
     drop(writer);
-    // As BigGraphite made it, long ago: what was created lately is told of, and taken whatever its stamps say.
+    // A metric that BigGraphite created long ago. Servers follow recent creations, and take those whatever their timestamps say.
     tables.run(&format!("INSERT INTO {{}}.metrics (name, parent) VALUES ('{old}', '{top}.')"));
     tables.run(&format!(
         "INSERT INTO {{}}.metrics_metadata (name, id, created_on, updated_on, config) VALUES ('{old}', {}, {then}, now(), \

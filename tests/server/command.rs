@@ -110,7 +110,7 @@ fn a_write_through_a_server_fails_with_the_reason_when_the_point_is_refused() {
     ask(&server, &["write", "ux.new", "5"]).printed("");
     assert_eq!(server.points("ux.new", now() - 60, now() + 60).len(), 1);
     ask(&server, &["write", "ux.old", "5", "1"]).failed(&["refused: too_old"]);
-    ask(&server, &["write", "x y z", "5"]).failed(&["refused: bad_line", "no blanks"]);
+    ask(&server, &["write", "x y z", "5"]).failed(&["refused: bad_line", "cannot contain blanks"]);
     ask(&server, &["write", "a 1 1\nb", "5"]).failed(&["refused: control_character"]);
     let later = (now() + 10_000_000).to_string();
     ask(&server, &["write", "ux.new", "5", &later])

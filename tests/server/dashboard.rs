@@ -85,6 +85,10 @@ fn demonstration() -> Server {
     let is_there = |target: &str| rendered(&server, target).iter().any(|(_, values)| *values > 0);
     wait_until("what was sent", || is_there("seriesByTag('name=disk.used', 'host=web3')"));
     wait_until("own numbers", || is_there("carbon.agents.*.memUsage"));
+    // Only what was asked has a latency.
+    values(&server, "servers.*");
+    wait_until("a latency", || is_there("carbon.agents.*.http.render.p99"));
+    wait_until("a latency", || is_there("carbon.agents.*.http.find.p99"));
     server
 }
 

@@ -115,7 +115,7 @@ impl Setup {
     }
 }
 
-/// The binary, without settings from the environment of whoever runs the tests.
+/// The binary, without the settings in the environment of the tests.
 pub(crate) fn plumbago() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_plumbago"));
     for (name, _) in std::env::vars_os() {
@@ -393,7 +393,7 @@ pub(crate) fn now() -> u64 {
 pub(crate) fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
     let give_up = Instant::now() + PATIENCE;
     while !done() {
-        assert!(Instant::now() < give_up, "waited in vain for {what}");
+        assert!(Instant::now() < give_up, "waited too long for {what}");
         std::thread::sleep(Duration::from_millis(5));
     }
 }

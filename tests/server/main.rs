@@ -9,6 +9,7 @@ mod browse;
 mod browser;
 mod carbonapi;
 mod command;
+mod counters;
 mod dashboard;
 mod disk_full;
 mod events;

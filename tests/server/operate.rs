@@ -98,6 +98,10 @@ fn a_server_stores_its_own_numbers_under_the_names_of_carbon() {
     wait_until("both points in the numbers", || sum(told("metricsReceived")) == 2.0);
     wait_until("both points in the numbers", || sum(told("committedPoints")) == 2.0);
     assert!(told("memUsage").iter().all(|&(bytes, _)| bytes > 1e6));
+    wait_until("free space in the numbers", || told("disk.free").iter().any(|&(bytes, _)| bytes > 0.0));
+    // Each look at the numbers is a render itself.
+    wait_until("a latency in the numbers", || !told("http.render.p99").is_empty());
+    assert!(told("http.render.mean").iter().all(|&(seconds, _)| (0.0..60.0).contains(&seconds)));
     // They are not points that came.
     assert_eq!(server.counter("plumbago_points_stored_total"), 2);
 }

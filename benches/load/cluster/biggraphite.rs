@@ -18,7 +18,7 @@ use crate::process::Process;
 pub(crate) struct BigGraphite {
     /// A Python environment.
     pub(crate) environment: PathBuf,
-    /// Of the points; that of the names has `_metadata` behind it.
+    /// The keyspace of points; that of names ends in `_metadata`.
     pub(crate) keyspace: &'static str,
 }
 
@@ -99,12 +99,12 @@ impl BigGraphite {
 }
 
 impl Accessor {
-    /// Times of a glob in milliseconds, and its hits.
+    /// How long a glob takes in milliseconds, and its number of hits.
     pub(crate) fn glob(&mut self, pattern: &str) -> Result<(Vec<f64>, u64)> {
         self.timed(&json!(["glob", pattern]))
     }
 
-    /// Times of reading metrics between two times in milliseconds, and the points read.
+    /// How long it takes to read metrics between two times in milliseconds, and the number of points read.
     pub(crate) fn fetch(&mut self, pattern: &str, from: u64, until: u64) -> Result<(Vec<f64>, u64)> {
         self.timed(&json!(["fetch", pattern, from, until]))
     }
@@ -119,7 +119,7 @@ impl Accessor {
 
 impl Drop for Accessor {
     fn drop(&mut self) {
-        // Fails only if it is gone already.
+        // This fails only if the process has already ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,4 +1,4 @@
-//! Points into Cassandra: for minutes on end, in a burst, and whether all of them are there afterwards.
+//! Points into Cassandra: at a steady rate for minutes, in a burst, and whether all of them arrived.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -16,16 +16,16 @@ use crate::report::{Bar, Report};
 use crate::send::{Load, minutes_until_now};
 use crate::targets::{PATIENCE, Ports, Running};
 
-/// A round of all metrics at this distance is 95 k points/s, and a day of minutes is sent in five minutes.
+/// One round of all metrics in this time is 95 k points/s; a day of minutes takes five minutes to send.
 const SUSTAINED: Duration = Duration::from_millis(210);
-/// And five of them a second are 100 k.
+/// Five rounds a second are 100 k.
 const BURST: Duration = Duration::from_millis(200);
 
-/// Metrics that are looked at afterwards, and how many they are of [`METRICS`].
+/// Metrics that are read afterwards, and their share of [`METRICS`].
 const SAMPLE: &str = "servers.*.host1?.cpu.*";
 const SAMPLED: usize = 100;
 
-/// Sends at an even pace and waits until the last point is in Cassandra. Gives the stamps.
+/// Sends at a steady rate and waits until the last point is in Cassandra. Returns the timestamps.
 pub(crate) fn sustained(server: &mut Running, rounds: usize, report: &mut Report) -> Result<Vec<u64>> {
     let stamps = minutes_until_now(rounds);
     let before = server.stored()?;
@@ -35,7 +35,7 @@ pub(crate) fn sustained(server: &mut Running, rounds: usize, report: &mut Report
     let seconds = stored.duration_since(sent.began).as_secs_f64();
     let micros = (server.process()?.cpu_seconds()? - cpu) * 1e6 / sent.points as f64;
     let note = format!(
-        "sent at an even pace for {:.0} s, all there {:.0} s later",
+        "sent at a steady rate for {:.0} s, all there {:.0} s later",
         sent.seconds,
         seconds - sent.seconds
     );
@@ -55,12 +55,12 @@ pub(crate) fn sustained(server: &mut Running, rounds: usize, report: &mut Report
         micros,
         String::new(),
     );
-    // Aggregates too, so that the next server finds everything.
+    // Aggregates too: the next server must find everything.
     server.flush()?;
     Ok(stamps)
 }
 
-/// A minute of more than it can deliver in the same minute.
+/// A minute in which more arrives than it can deliver in a minute.
 pub(crate) fn burst(server: &mut Running, rounds: usize, report: &mut Report) -> Result<()> {
     let before = server.stored()?;
     let sent =
@@ -73,7 +73,7 @@ pub(crate) fn burst(server: &mut Running, rounds: usize, report: &mut Report) ->
     Ok(())
 }
 
-/// How much of what was sent a server that knows the tables only finds in a sample of the metrics.
+/// The share of the sent points that another server, which has only the tables, finds for a sample of the metrics.
 pub(crate) fn found(
     server: &mut Running,
     stamps: &[u64],
@@ -98,7 +98,7 @@ pub(crate) fn found(
     Ok(())
 }
 
-/// BigGraphite's carbon: the same metrics, which exist already, as fast as it takes points. Gives the stamps.
+/// BigGraphite's carbon: the same metrics, which already exist, as fast as it accepts points. Returns the timestamps.
 pub(crate) fn biggraphite(
     theirs: &BigGraphite,
     tables: &OnCassandra,
@@ -121,7 +121,7 @@ pub(crate) fn biggraphite(
         FRESH as f64 / seconds,
         format!("{FRESH} of them"),
     );
-    // The names of the load are made by us: it would take minutes.
+    // Plumbago creates the names, because BigGraphite would take minutes.
     let mut server = Running::start(tables, scratch)?;
     Load::servers(METRICS, 8).send(server.ports.carbon, &minutes_until_now(1))?;
     server.flush()?;
@@ -135,7 +135,7 @@ pub(crate) fn biggraphite(
     let seconds = digested(&carbon)?.duration_since(sent.began).as_secs_f64();
     let micros = (carbon.cpu_seconds()? - cpu) * 1e6 / sent.points as f64;
     let rate = sent.points as f64 / seconds;
-    let note = format!("{rounds} rounds as fast as it takes them");
+    let note = format!("{rounds} rounds as fast as it accepts them");
     report.add("BigGraphite", "points stored, 20 k metrics", "points/s", Bar::None, rate, note);
     report.add(
         "BigGraphite",
@@ -148,7 +148,7 @@ pub(crate) fn biggraphite(
     Ok(stamps)
 }
 
-/// The moment its work was done. It begins a second or two after points arrive, and waits now and then.
+/// When its work was done. It starts a second or two after points arrive, and pauses now and then.
 fn digested(carbon: &Process) -> Result<Instant> {
     let pause = Duration::from_secs(3);
     std::thread::sleep(pause);

@@ -1,4 +1,4 @@
-//! `scripts/bench --cassandra`: the same server on a Cassandra node of this machine, beside BigGraphite on the same node.
+//! `scripts/bench --cassandra`: measures Plumbago and BigGraphite on the same Cassandra node of this machine.
 
 mod biggraphite;
 mod ingest;
@@ -33,7 +33,7 @@ pub(crate) struct Suite {
     /// The server to measure
     #[arg(long, env = "PLUMBAGO", default_value = "target/release/plumbago")]
     plumbago: PathBuf,
-    /// A Python environment with BigGraphite in it, to be measured on the same node
+    /// A Python environment with BigGraphite, which is measured on the same node
     #[arg(long, env = "BIGGRAPHITE")]
     biggraphite: Option<PathBuf>,
     /// A tenth of the load: finds mistakes, not figures
@@ -45,11 +45,11 @@ pub(crate) struct Suite {
     /// Write the figures here as JSON
     #[arg(long)]
     json: Option<PathBuf>,
-    /// Heap of the Cassandra node; by itself it takes a quarter of the memory, and 2g were not always enough for the indexes on
-    /// a million names
+    /// Heap of the Cassandra node. Its own default is a quarter of the memory; 2g were not always enough for the indexes on a
+    /// million names
     #[arg(long, default_value = "4g")]
     heap: String,
-    /// Where data directories are made
+    /// Where data directories are created
     #[arg(long, default_value_os_t = std::env::temp_dir())]
     scratch: PathBuf,
 }
@@ -61,7 +61,7 @@ impl Suite {
         let node = Node::start(&self.scratch, &self.heap)?;
         let mut report = Report::default();
         let measured = self.measure(&node, &mut report);
-        // What was measured before a failure is worth seeing.
+        // Print what was measured before a failure, too.
         crate::print(&report, self.quick, self.json.as_deref())?;
         measured
     }
@@ -91,7 +91,7 @@ impl Suite {
             keyspace: "bench_biggraphite",
         });
         if let Some(theirs) = &theirs {
-            // The tables are the same: each reads what the other wrote.
+            // Both use the same tables, so each reads what the other wrote.
             let mut accessor = BigGraphite { keyspace: ours.keyspace, ..theirs.clone() }.accessor()?;
             queries::biggraphite(&mut accessor, &stamps, report)?;
         }

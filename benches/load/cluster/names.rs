@@ -9,14 +9,14 @@ use crate::report::{Bar, Report};
 use crate::send::{Load, minutes_until_now};
 use crate::targets::Running;
 
-/// The row of names that did not exist.
+/// The row for the creation of new names.
 pub(crate) const NEW: &str = "new metrics";
 
 /// Sends one point to each of `metrics` metrics and waits until all of their names are in Cassandra.
-/// Gives their number, the seconds it took, and the CPU seconds of the server.
+/// Returns their number, the seconds it took, and the CPU seconds of the server.
 pub(crate) fn create(server: &mut Running, metrics: usize) -> Result<(u64, f64, f64)> {
     const DELIVERED: &str = "plumbago_names_delivered_total ";
-    // Those the server followed from the tables are not created again.
+    // The server does not create names again that it has read from the tables.
     wait_loaded(server)?;
     let known = server.counter("/internal/metrics", "plumbago_metrics ")?;
     let mut load = Load::servers(metrics, 8);
@@ -28,7 +28,7 @@ pub(crate) fn create(server: &mut Running, metrics: usize) -> Result<(u64, f64, 
     Ok((created, seconds, server.process()?.cpu_seconds()? - cpu))
 }
 
-/// Creates names on a node that is warm, as it is for BigGraphite.
+/// Creates names on a warm node, as BigGraphite does.
 pub(crate) fn created(server: &mut Running, metrics: usize, report: &mut Report) -> Result<()> {
     let (created, seconds, cpu) = create(server, metrics)?;
     let note = format!("{created} of them, {:.0} µs of CPU each", cpu * 1e6 / created as f64);
@@ -36,7 +36,7 @@ pub(crate) fn created(server: &mut Running, metrics: usize, report: &mut Report)
     Ok(())
 }
 
-/// Starts a server that knows nothing, and again when it knows everything.
+/// Starts a server without names, and again when it has them all.
 pub(crate) fn load(server: &mut Running, metrics: usize, report: &mut Report) -> Result<()> {
     for (how, bar) in [("cold", Bar::AtMost(30.0)), ("from its snapshot", Bar::AtMost(2.0))] {
         server.kill();
@@ -52,7 +52,7 @@ pub(crate) fn load(server: &mut Running, metrics: usize, report: &mut Report) ->
     Ok(())
 }
 
-/// Waits until the server has all names that were in the tables when it started.
+/// Waits until the server has loaded all names that were in the tables when it started.
 fn wait_loaded(server: &mut Running) -> Result<()> {
     wait_counter(server, "plumbago_names_loaded ", 1).map(drop)
 }

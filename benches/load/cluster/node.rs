@@ -9,11 +9,11 @@ use anyhow::{Context as _, Result, ensure};
 use crate::process::wait_idle;
 use crate::targets::PATIENCE;
 
-/// Ports that a node of `scripts/cassandra` started by hand does not have.
+/// Ports that a node started by hand with `scripts/cassandra` does not use.
 pub(crate) const PORT: u16 = 9242;
 const INTERNAL: u16 = 7200;
 
-/// A node that is stopped, and its data removed, at the end.
+/// A node. At the end it is stopped and its data removed.
 #[derive(Debug)]
 pub(crate) struct Node {
     script: PathBuf,
@@ -32,17 +32,17 @@ impl Node {
         Ok(node)
     }
 
-    /// Waits until it has written and compacted what it was given, as it has on a machine of its own.
+    /// Waits until it has written and compacted everything, as a node on its own machine would have.
     pub(crate) fn rest(&self) -> Result<()> {
         let file = self.directory.join("node1/pid");
         let pid = std::fs::read_to_string(&file).with_context(|| format!("read {}", file.display()))?;
-        eprintln!("waiting for Cassandra to come to rest");
+        eprintln!("waiting until Cassandra is idle");
         wait_idle(pid.trim().parse()?, Duration::from_secs(10), PATIENCE)
             .map(drop)
-            .with_context(|| format!("the node said last:\n{}", self.last_words()))
+            .with_context(|| format!("the last output of the node:\n{}", self.last_words()))
     }
 
-    /// The end of its output, which goes with its directory.
+    /// The end of its output, which is removed with its directory.
     fn last_words(&self) -> String {
         let log = std::fs::read_to_string(self.directory.join("node1/logs/output.log")).unwrap_or_default();
         let lines: Vec<&str> = log.lines().collect();

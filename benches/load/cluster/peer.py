@@ -1,4 +1,4 @@
-"""Times BigGraphite's own accessor. Each line of JSON on stdin is a question; the answer is [times in ms, hits]."""
+"""Times BigGraphite's own accessor. Each line of JSON on stdin is a request; the answer is [times in ms, hits]."""
 
 import json
 import sys
@@ -8,7 +8,7 @@ from biggraphite import accessor_factory, glob_utils
 
 
 def repeat(work):
-    """Does it for about three seconds, three times at least. Gives the times and what the last one found."""
+    """Repeats it for about three seconds, at least three times. Returns the times and the result of the last one."""
     found = work()
     times, began = [], time.perf_counter()
     while len(times) < 3 or (len(times) < 300 and time.perf_counter() - began < 3):

@@ -18,14 +18,14 @@ const COUNTERS: &str = "/internal/metrics";
 pub(crate) struct OnCassandra {
     /// Release build.
     pub(crate) binary: PathBuf,
-    /// Of the points; that of the names has `_metadata` behind it.
+    /// The keyspace of points; that of names ends in `_metadata`.
     pub(crate) keyspace: &'static str,
     /// `memory` or `sasi`.
     pub(crate) index: &'static str,
 }
 
 impl OnCassandra {
-    /// Makes the keyspaces and tables.
+    /// Creates the keyspaces and tables.
     pub(crate) fn apply_schema(&self) -> Result<()> {
         let mut command = Command::new(&self.binary);
         command.args(["schema", "apply", "--create-keyspaces"]);
@@ -76,7 +76,7 @@ impl Kind for OnCassandra {
     }
 }
 
-/// Waits until a counter of a Plumbago server is at least `value`. Gives the moment it was.
+/// Waits until a counter of a Plumbago server is at least `value`. Returns when it was.
 pub(crate) fn wait_counter(server: &mut Running, name: &str, value: u64) -> Result<Instant> {
     let give_up = Instant::now() + PATIENCE;
     let mut told = Instant::now();

@@ -1,4 +1,4 @@
-//! Globs and reads, of both servers on the same tables. BigGraphite answers in its own process, Plumbago over HTTP.
+//! Globs and reads, by both servers on the same tables. BigGraphite answers in its own process, Plumbago over HTTP.
 
 use anyhow::{Context as _, Result};
 use serde_json::Value;
@@ -20,14 +20,14 @@ const GLOBS: [(&str, f64); 5] = [
     ("servers.dc2.**", 1.0),
 ];
 
-/// What is read, and how many times faster than BigGraphite it has to be. On the machine the bars were set on it took BigGraphite
-/// 5.8 ms, and 4 were asked for; for a hundred metrics 512 ms, and 150. Most of the time is Cassandra's own.
+/// What is read, and how many times faster than BigGraphite it has to be: the time that BigGraphite took on the machine for which
+/// the bars were set, divided by the time allowed, in milliseconds. Most of the time is spent in Cassandra itself.
 const READS: [(&str, &str, f64); 2] = [
     ("servers.dc1.host1.cpu.load1", "1 × 1,440", 5.8 / 4.0),
     ("servers.*.host1?.cpu.*", "100 × 1,440", 512.0 / 150.0),
 ];
 
-/// Asks BigGraphite.
+/// Measures BigGraphite.
 pub(crate) fn biggraphite(accessor: &mut Accessor, stamps: &[u64], report: &mut Report) -> Result<()> {
     let (from, until) = span(stamps)?;
     for (pattern, what, _) in READS {
@@ -50,7 +50,7 @@ pub(crate) fn biggraphite(accessor: &mut Accessor, stamps: &[u64], report: &mut 
     Ok(())
 }
 
-/// Reads points of a server that has none of its own.
+/// Reads points through a server that has none on its own disk.
 pub(crate) fn read(server: &mut Running, stamps: &[u64], report: &mut Report) -> Result<()> {
     let (from, until) = span(stamps)?;
     let mut client = Client::connect(server.ports.http)?;
@@ -83,7 +83,7 @@ pub(crate) fn find(server: &mut Running, index: &str, metrics: usize, report: &m
     Ok(())
 }
 
-/// So many times faster than BigGraphite was.
+/// A bar: this many times faster than BigGraphite.
 fn faster(report: &Report, row: &str, times: f64) -> Bar {
     report.value("BigGraphite", row).map_or(Bar::None, |theirs| Bar::AtMost(theirs / times))
 }

@@ -1,4 +1,4 @@
-//! New metrics at full speed, and whether a metric that exists is held up meanwhile.
+//! Creates metrics at full speed, and measures whether an existing metric is delayed meanwhile.
 
 use std::io::Write as _;
 use std::net::TcpStream;
@@ -13,7 +13,7 @@ use crate::report::{Bar, Report};
 use crate::send::{Load, minutes_until_now, now};
 use crate::targets::{Ports, Running};
 
-/// The metric that exists before the flood.
+/// The metric that already exists.
 const PROBE: &str = "probe.existing";
 
 /// Sends the first point of every metric of `load` and waits until all are stored.
@@ -67,14 +67,14 @@ fn flood(server: &mut Running, load: &mut Load, before: Option<u64>) -> Result<f
     Ok(stored.duration_since(sent.began).as_secs_f64().max(sent.seconds))
 }
 
-/// Sends a new value to the probe metric and reads until it shows, at least once and until `done`. Gives the waits in ms.
+/// Sends a new value to the probe metric and reads until it shows, at least once and until `done`. Returns the waits in ms.
 fn probe(ports: &Ports, done: &AtomicBool) -> Result<Vec<f64>> {
     let mut carbon = TcpStream::connect(ports.carbon)?;
     carbon.set_nodelay(true)?;
     let mut http = Client::connect(ports.http)?;
     let mut waits = Vec::new();
     while waits.is_empty() || !done.load(Ordering::Relaxed) {
-        // A value that no earlier probe had, at one fixed minute: overwriting it is writing to a metric that exists.
+        // A value that no earlier probe had, always for the same minute: each one overwrites a slot of an existing metric.
         let stamp = now();
         let value = f64::from(waits.len() as u32 % 1000) + 0.5;
         let asked = Instant::now();

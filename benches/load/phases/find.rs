@@ -1,4 +1,4 @@
-//! Finding metrics by pattern, over HTTP, from one client.
+//! Finds metrics by pattern, over HTTP, from one client.
 
 use anyhow::Result;
 use serde_json::Value;
@@ -8,7 +8,7 @@ use crate::client::{Client, escape};
 use crate::report::{Bar, Report};
 use crate::targets::Running;
 
-/// Patterns and what they may take, in milliseconds at the median.
+/// Patterns, and the milliseconds that each may take at the median.
 const QUERIES: [(&str, Bar); 4] = [
     ("servers.*", Bar::AtMost(0.5)),
     ("servers.dc1.*", Bar::AtMost(1.0)),
@@ -16,10 +16,10 @@ const QUERIES: [(&str, Bar); 4] = [
     ("servers.dc1.*.cpu.*", Bar::AtMost(6.0)),
 ];
 
-/// A pattern with 44,440 hits in a million metrics, and the names per second it must come with.
+/// A pattern with 44,440 hits among a million metrics, and the names per second that it must return.
 const STREAM: (&str, Bar) = ("servers.*.host1*.{cpu,mem,disk,net}.*", Bar::AtLeast(1_000_000.0));
 
-/// Asks each pattern of a server that holds the metrics already. The bars are for a million of them.
+/// Measures each pattern on a server that already has the metrics. The bars are for a million of them.
 pub(crate) fn run(size: &str, barred: bool, server: &mut Running, report: &mut Report) -> Result<()> {
     let label = server.kind.label();
     let bar = |bar: Bar| if barred { bar } else { Bar::None };
@@ -31,7 +31,7 @@ pub(crate) fn run(size: &str, barred: bool, server: &mut Running, report: &mut R
         report.add(label, &what, "ms", bar(limit), latency.p50, note);
         report.held(label, &what, hits);
     }
-    // From the request to the last byte: what a server sends early counts only when the rest keeps up.
+    // From the request to the last byte: an early first byte does not count.
     let (query, least) = STREAM;
     let (latency, hits) = time_find(query, server, &mut client)?;
     let note = format!("{hits} hits in {:.1} ms, p99 {:.1}", latency.p50, latency.p99);
@@ -42,7 +42,7 @@ pub(crate) fn run(size: &str, barred: bool, server: &mut Running, report: &mut R
     Ok(())
 }
 
-/// What a pattern takes, and how many names it gives.
+/// How long a pattern takes, and how many names it returns.
 fn time_find(query: &str, server: &Running, client: &mut Client) -> Result<(Latency, usize)> {
     let (latency, answer) = time_get(client, &server.kind.find_path(&escape(query)))?;
     let answer: Value = serde_json::from_slice(&answer)?;

@@ -1,4 +1,4 @@
-//! Points per second into metrics that exist, the CPU they cost, and what they take on disk.
+//! Points per second into existing metrics, their CPU time, and their bytes on disk.
 
 use anyhow::Result;
 
@@ -10,22 +10,22 @@ use crate::targets::{PATIENCE, Running};
 /// What to send, and the bars.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ingest {
-    /// How the size is written in the table: `100 k`.
+    /// The size as it is printed in the table: `100 k`.
     pub(crate) size: &'static str,
     /// Rounds of one point per metric.
     pub(crate) rounds: usize,
-    /// Points per second, settled.
+    /// Points per second, until the server is idle.
     pub(crate) rate: Bar,
     /// CPU seconds per million points.
     pub(crate) cpu: Bar,
     /// Resident memory afterwards, in megabytes.
     pub(crate) rss: Bar,
-    /// Bytes per point on disk; not measured if there are too few points per metric to mean anything.
+    /// Bytes per point on disk; not measured if there are too few points per metric for a meaningful figure.
     pub(crate) disk: Option<Bar>,
 }
 
-/// Sends, waits until all is stored and the server is idle, and records the figures. The metrics must exist already,
-/// with `before` points each.
+/// Sends, waits until everything is stored and the server is idle, and records the figures. The metrics must already exist, with
+/// `before` points each.
 pub(crate) fn run(
     plan: &Ingest,
     server: &mut Running,
@@ -38,13 +38,13 @@ pub(crate) fn run(
     let cpu = server.process()?.cpu_seconds()?;
     let sent = load.send(server.ports.carbon, &minutes_until_now(plan.rounds))?;
     server.wait_stored(stored, sent.points)?;
-    // Stored is not yet digested: whoever goes on working in the background has not earned his rate.
+    // A server may store points and do the work later. The clock runs until it is idle, so that this work counts.
     let settled =
         server.process()?.wait_idle(PATIENCE)?.duration_since(sent.began).as_secs_f64().max(sent.seconds);
     let millions = sent.points as f64 / 1e6;
     let used = server.process()?.cpu_seconds()? - cpu;
     let note = format!(
-        "taken at {:.0} k/s; generator {:.2} CPU s/M",
+        "accepted at {:.0} k/s; generator {:.2} CPU s/M",
         sent.points as f64 / sent.seconds / 1e3,
         sent.own_cpu / millions
     );

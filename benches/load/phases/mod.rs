@@ -1,4 +1,4 @@
-//! What is measured, one file per question.
+//! The phases of a run: one file for each thing that is measured.
 
 pub(crate) mod create;
 pub(crate) mod find;
@@ -14,17 +14,17 @@ use anyhow::Result;
 
 use crate::client::Client;
 
-/// Times of one request, asked again and again by one client.
+/// The times of one request that one client repeats.
 #[derive(Debug)]
 pub(crate) struct Latency {
-    /// Half of them were faster, in milliseconds.
+    /// The median in milliseconds.
     pub(crate) p50: f64,
-    /// All but one in a hundred were faster.
+    /// The 99th percentile in milliseconds.
     pub(crate) p99: f64,
 }
 
 impl Latency {
-    /// Of times in milliseconds, at least one.
+    /// From at least one time in milliseconds.
     pub(crate) fn of(mut times: Vec<f64>) -> Self {
         times.sort_by(f64::total_cmp);
         let at = |share: f64| times[((times.len() - 1) as f64 * share).round() as usize];
@@ -32,7 +32,7 @@ impl Latency {
     }
 }
 
-/// Asks for `path` for about three seconds, at least ten times, after a few to warm up. Gives the times and an answer.
+/// Requests `path` for about three seconds, at least ten times, after a few to warm up. Returns the times and one answer.
 pub(crate) fn time_get(client: &mut Client, path: &str) -> Result<(Latency, Vec<u8>)> {
     let mut answer = Vec::new();
     for _ in 0..3 {

@@ -1,5 +1,5 @@
-// Opens the metric browser again and again, each time in a Chromium that was just started on an empty profile, and prints in
-// JSON how long it took until a person could work with it.
+// Opens the metric browser several times, each time in a new Chromium with an empty profile, and prints as JSON how long it took
+// until a person could use it.
 //
 //   TEST_CHROMIUM=... TEST_PLAYWRIGHT=... node page.mjs URL LOADS
 
@@ -16,18 +16,18 @@ const WORDS = "host42 load1";
 async function load() {
   const browser = await chromium.launch({
     executablePath: process.env.TEST_CHROMIUM,
-    // Inside of a container there is neither a user to be nor much shared memory.
+    // A container has neither a sandbox user nor much shared memory.
     args: ["--no-sandbox", "--disable-dev-shm-usage"],
   });
   try {
-    // The browser is up and has an empty window; what it has to fetch, to compile and to draw is all still to come.
+    // The browser is up with an empty window. It still has to fetch, compile and draw everything.
     const page = await browser.newPage({ viewport: { width: 1280, height: 860 } });
     page.setDefaultTimeout(60000);
     const began = performance.now();
     await page.goto(url, { waitUntil: "commit" });
     await page.locator("#tree .row .name", { hasText: "servers" }).waitFor();
     await page.locator("html[data-ready=true]").waitFor();
-    // The way a person gets to the search field by keyboard; it counts when the letter is in there.
+    // As a person would reach the search field by keyboard. The page is usable once the field has the letter.
     await page.keyboard.press("/");
     await page.keyboard.press(WORDS[0]);
     await page.waitForFunction((letter) => document.getElementById("search").value === letter, WORDS[0]);

@@ -1,4 +1,4 @@
-//! The metric browser in a real Chromium with an empty profile: how long until a person can work with it.
+//! The metric browser in a real Chromium with an empty profile: how long until a person can use it.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -25,15 +25,15 @@ struct Tools {
 /// What `page.mjs` prints: one entry per load.
 #[derive(Debug, Deserialize)]
 struct Loads {
-    /// Milliseconds until the tree was shown and the search field took a key.
+    /// Milliseconds until the tree was shown and the search field accepted a key.
     interactive: Vec<f64>,
     /// Milliseconds from the last key of a search until something was found.
     found: Vec<f64>,
-    /// How many metrics the page says there are.
+    /// The number of metrics that the page shows.
     metrics: Vec<String>,
 }
 
-/// Opens the page `loads` times, each in a browser that was just started, on a server that holds the metrics already.
+/// Opens the page `loads` times, each in a new browser, on a server that already has the metrics.
 pub(crate) fn run(size: &str, bar: Bar, loads: usize, server: &Running, report: &mut Report) -> Result<()> {
     let label = server.kind.label();
     let what = format!("page, cold load → interactive, {size} metrics, p50");
@@ -57,7 +57,7 @@ pub(crate) fn run(size: &str, bar: Bar, loads: usize, server: &Running, report: 
 }
 
 impl Tools {
-    /// All of them, or what is missing.
+    /// Finds all of them, or says what is missing.
     fn find() -> Result<Self, String> {
         let node = program("node").ok_or("node is not installed")?;
         let chromium = CHROMIUM.into_iter().find_map(program).ok_or("Chromium is not installed")?;
@@ -74,7 +74,7 @@ impl Tools {
         command.env("TEST_CHROMIUM", &self.chromium).env("TEST_PLAYWRIGHT", &self.playwright);
         let output = command.output().context("start node")?;
         let errors = String::from_utf8_lossy(&output.stderr);
-        ensure!(output.status.success(), "the page could not be used: {errors}");
+        ensure!(output.status.success(), "the page did not work: {errors}");
         let loads: Loads = serde_json::from_slice(&output.stdout).context("read what page.mjs printed")?;
         ensure!(!loads.interactive.is_empty() && !loads.found.is_empty(), "page.mjs opened no page");
         Ok(loads)

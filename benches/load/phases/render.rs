@@ -1,5 +1,5 @@
-//! Reading a day of minutes back over HTTP, everything warm: one query after another as JSON, first while the points are in
-//! memory and then from the disk; a dashboard at once; a picture.
+//! Reads a day of minutes over HTTP with warm caches: single queries as JSON, first while the points are in memory and then from
+//! disk; a dashboard with parallel queries; a picture.
 
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use crate::report::{Bar, Report};
 use crate::send::{Load, minutes_until_now};
 use crate::targets::Running;
 
-/// How long a peer takes until what it stored shows in answers.
+/// How long a peer may take until stored points appear in answers.
 const VISIBLE_AFTER: Duration = Duration::from_secs(3);
 
 /// Points of each series.
@@ -22,7 +22,7 @@ const DAY: usize = 1440;
 /// How many times faster than a peer a query of 100 series or more has to be.
 const RATIOS: [(&str, f64); 2] = [("VictoriaMetrics", 5.0), ("go-carbon", 20.0)];
 
-/// What a dashboard asks for at once, a day of everything.
+/// The queries that a dashboard sends at once, each over a day.
 const PANELS: [&str; 20] = [
     "history.rack0.host1.load",
     "aliasByNode(history.rack1.host1[0-9].load,1,2)",
@@ -46,7 +46,7 @@ const PANELS: [&str; 20] = [
     "aliasByNode(history.rack8.host[1-3].load,2)",
 ];
 
-/// What to ask, how it is written in the table, and what it may take in milliseconds at the median.
+/// The query, its name in the table, and the milliseconds that it may take at the median.
 const QUERIES: [(&str, &str, Bar); 5] = [
     ("history.rack3.host7.load", "1 × 1,440", Bar::AtMost(0.5)),
     ("history.rack3.*.load", "100 × 1,440", Bar::AtMost(10.0)),
@@ -55,7 +55,7 @@ const QUERIES: [(&str, &str, Bar); 5] = [
     ("groupByNode(history.rack3.*.load,1,\"sumSeries\")", "groupByNode, 100 × 1,440", Bar::None),
 ];
 
-/// Where the points are while they are read.
+/// Where the points are when they are read.
 #[derive(Clone, Copy, PartialEq)]
 enum Place {
     Memory,
@@ -66,7 +66,7 @@ enum Place {
 pub(crate) fn run(server: &mut Running, report: &mut Report) -> Result<()> {
     let names = (0..1000).map(|i| format!("history.rack{}.host{}.load", i / 100, i % 100));
     let mut load = Load::gauges(names);
-    // What an earlier phase left in memory is not part of the question.
+    // Points of an earlier phase must not be in memory.
     server.flush()?;
     let before = server.stored()?;
     let stamps = minutes_until_now(DAY);
@@ -151,7 +151,7 @@ fn picture(server: &Running, (from, until): (u64, u64), report: &mut Report) -> 
     Ok(())
 }
 
-/// How many series an answer has, and how many values in all that are not null.
+/// The number of series in an answer, and of all values in it that are not null.
 pub(crate) fn shape(answer: &[u8]) -> Result<(usize, usize)> {
     let answer: Value = serde_json::from_slice(answer)?;
     let series = answer.as_array().map_or(&[][..], Vec::as_slice);

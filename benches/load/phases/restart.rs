@@ -1,4 +1,4 @@
-//! Kill -9 with ten minutes of points not yet cut, and the time until the server works again.
+//! Kills the server with ten minutes of points in the log, and measures the time until it works again.
 
 use anyhow::Result;
 
@@ -6,11 +6,10 @@ use crate::report::{Bar, Report};
 use crate::send::{Load, minutes_until_now};
 use crate::targets::Running;
 
-/// Rounds that are in the log when it is killed.
+/// Rounds that are in the log at the kill.
 const MINUTES: usize = 10;
 
-/// Sends ten rounds after everything earlier was written out, kills the server as soon as they are stored, and starts it
-/// again.
+/// Flushes everything, sends ten rounds, kills the server as soon as they are stored, and starts it again.
 pub(crate) fn run(
     size: &str,
     bar: Bar,

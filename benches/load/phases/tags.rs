@@ -1,4 +1,4 @@
-//! Finding series by their tags, and rendering what is found, over HTTP, from one client.
+//! Finds series by tags and renders them, over HTTP, from one client.
 
 use anyhow::Result;
 use serde_json::Value;
@@ -11,17 +11,17 @@ use crate::send::{Load, minutes_until_now};
 use crate::tagged::PER_HOST;
 use crate::targets::Running;
 
-/// What two matchers may take, in milliseconds at the median, if they leave a handful.
+/// Milliseconds that two matchers with a handful of results may take at the median.
 const HANDFUL: Bar = Bar::AtMost(10.0);
 
-/// Two matchers each. In a million series they leave 10, 50 and 10,000.
+/// Two matchers each. Among a million series they find 10, 50 and 10,000.
 const QUERIES: [([&str; 2], Bar); 3] = [
     (["name=disk.used", "host=host42"], HANDFUL),
     (["name=disk.used", "host=~host42[0-4]$"], HANDFUL),
     (["name=disk.used", "dc=dc1"], Bar::None),
 ];
 
-/// Sends the first points of `series` tagged series and asks for some of them. The bars are for a million.
+/// Sends the first points of `series` tagged series, and queries some of them. The bars are for a million.
 pub(crate) fn run(
     size: &str,
     barred: bool,
@@ -37,7 +37,7 @@ pub(crate) fn run(
     for (matchers, limit) in QUERIES {
         let bar = if barred { limit } else { Bar::None };
         let target = format!("seriesByTag('{}','{}')", matchers[0], matchers[1]);
-        // Some leave out the very end of a window: it ends a minute later.
+        // Some servers leave out the end of a window, so it ends a minute later.
         let window = format!("from={}&until={}", stamp - 240, stamp + 60);
         let path = format!("/render?format=json&{window}&target={}", escape(&target));
         let (latency, answer) = time_get(&mut client, &path)?;
@@ -57,7 +57,7 @@ pub(crate) fn run(
     Ok(())
 }
 
-/// Sends one point to every series and waits until all are known. Gives the time of the points, and series per second.
+/// Sends one point to every series and waits until all are known. Returns the time of the points, and series per second.
 fn create(series: usize, server: &mut Running) -> Result<(u64, f64)> {
     let mut load = Load::tagged(series / PER_HOST, 8);
     let before = server.stored()?;

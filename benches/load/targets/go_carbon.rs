@@ -1,4 +1,4 @@
-//! go-carbon writing whisper files, with carbonapi in front of it where one is given.
+//! go-carbon with whisper files, and carbonapi in front of it if the environment names one.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,8 +10,8 @@ use anyhow::Result;
 use super::{Kind, PATIENCE, Ports, Running};
 use crate::process::Process;
 
-/// Whisper files are as large as their retention from the first point on: with that of the others a million metrics would
-/// take hundreds of gigabytes. This much is needed to answer the queries.
+/// A whisper file has its full size from the first point on: with the retention of the other servers, a million metrics would
+/// take hundreds of gigabytes. This retention is enough to answer the queries.
 const RETENTION: &str = "1m:25h";
 
 /// The `go-carbon` binary, and `carbonapi` if there is one.
@@ -50,7 +50,7 @@ impl Kind for GoCarbon {
         if self.carbonapi.is_some() { "/version/" } else { "/metrics/find/?query=*&format=json" }
     }
 
-    /// It counts only once a minute, into itself: idleness has to tell.
+    /// It counts only once a minute, into its own metrics, so its idleness has to show when it is done.
     fn stored(&self, _: &mut Running) -> Result<Option<u64>> {
         Ok(None)
     }
@@ -66,7 +66,7 @@ impl Kind for GoCarbon {
     }
 }
 
-/// No limit on cache or creations, so that nothing is dropped and it may go as fast as it can.
+/// No limit on cache or creations, so that it drops nothing and runs as fast as it can.
 fn storage_config(data: &Path, schemas: &Path, ports: &Ports, carbonserver: std::net::SocketAddr) -> String {
     format!(
         r#"[common]

@@ -1,4 +1,4 @@
-//! The servers that can be put under the same load.
+//! The servers that get the same load.
 
 mod go_carbon;
 pub(crate) mod plumbago;
@@ -13,7 +13,7 @@ use anyhow::{Context as _, Result, bail};
 use super::client::Client;
 use super::process::Process;
 
-/// How long a server may take to digest a phase before the phase counts as failed.
+/// How long a server may take to finish a phase before the phase counts as failed.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(900);
 
 /// A kind of server: how it is started and asked.
@@ -21,39 +21,39 @@ pub(crate) trait Kind {
     /// Column heading in the table.
     fn label(&self) -> &'static str;
 
-    /// Starts the server on `directory`, and whatever it needs beside it. The first process is the one that stores.
+    /// Starts the server on `directory`, and other processes that it needs. The first process is the one that stores.
     fn start(&self, directory: &Path, ports: &Ports) -> Result<Vec<Process>>;
 
     /// The path that answers 200 once the server works.
     fn ready_path(&self) -> &'static str;
 
-    /// Points stored since the start, where the server tells.
+    /// Points stored since the start, if the server counts them.
     fn stored(&self, server: &mut Running) -> Result<Option<u64>>;
 
-    /// Has everything in memory written to disk as it will stay there, as far as the server can be told to.
+    /// Makes the server write everything in memory to disk in its final form, as far as it has a call for that.
     fn flush(&self, server: &mut Running) -> Result<()>;
 
-    /// Is a point in answers as soon as it is stored? Peers show it seconds later, by design.
+    /// Do answers include a point as soon as it is stored? Peers show it seconds later, by design.
     fn reads_own_writes(&self) -> bool {
         false
     }
 
-    /// The path that finds `query`, escaped already, in a format that lists every hit.
+    /// The path that finds `query`, which is already escaped, in a format that lists every hit.
     fn find_path(&self, query: &str) -> String {
         format!("/metrics/find?format=json&query={query}")
     }
 
-    /// Files that hold points, below the directory it was started on.
+    /// The files with points, below the directory that it was started on.
     fn data(&self, directory: &Path) -> PathBuf {
         directory.join("data")
     }
 
-    /// Does it take tagged names, and answer `seriesByTag` and `/tags/findSeries`?
+    /// Does it accept tagged names, and answer `seriesByTag` and `/tags/findSeries`?
     fn answers_tags(&self) -> bool {
         false
     }
 
-    /// Does it have a page to look at metrics with?
+    /// Does it have a metric browser?
     fn has_page(&self) -> bool {
         false
     }
@@ -76,14 +76,14 @@ pub(crate) struct Ports {
     pub(crate) carbon: SocketAddr,
     /// Queries.
     pub(crate) http: SocketAddr,
-    /// For whatever else a server needs.
+    /// For anything else that a server needs.
     pub(crate) spare: [SocketAddr; 3],
 }
 
 impl Ports {
     /// Chooses five.
     pub(crate) fn free() -> Result<Self> {
-        // All five are held until all five are known, so that no two are the same.
+        // All five stay open until all are known, so that no two are the same.
         let held: Vec<TcpListener> =
             (0..5).map(|_| TcpListener::bind("127.0.0.1:0")).collect::<Result<_, _>>()?;
         let at = |i: usize| held[i].local_addr();
@@ -112,7 +112,7 @@ impl<'a> Running<'a> {
         Ok(server)
     }
 
-    /// Starts again on the same directory. Gives the seconds until it was ready.
+    /// Starts it again on the same directory. Returns the seconds until it was ready.
     pub(crate) fn launch(&mut self) -> Result<f64> {
         let began = Instant::now();
         self.control = None;
@@ -129,7 +129,7 @@ impl<'a> Running<'a> {
         Ok(began.elapsed().as_secs_f64())
     }
 
-    /// The end of its log and how it ended, for whoever wants to know why it failed.
+    /// The end of its log and its exit status, to explain a failure.
     pub(crate) fn last_words(&mut self) -> String {
         let log = std::fs::read_to_string(self.directory.path().join("server.log")).unwrap_or_default();
         let lines: Vec<&str> = log.lines().collect();
@@ -142,7 +142,7 @@ impl<'a> Running<'a> {
         Client::connect(self.ports.http)?.get(self.kind.ready_path()).map(drop)
     }
 
-    /// Ends it without warning.
+    /// Kills it.
     pub(crate) fn kill(&mut self) {
         self.processes.iter_mut().for_each(Process::kill);
     }
@@ -152,12 +152,12 @@ impl<'a> Running<'a> {
         self.processes.first().context("the server was not started")
     }
 
-    /// Where its points lie.
+    /// Where its points are.
     pub(crate) fn data(&self) -> PathBuf {
         self.kind.data(self.directory.path())
     }
 
-    /// A kept-alive connection for questions that are not measured.
+    /// A kept-alive connection for requests that are not measured.
     pub(crate) fn control(&mut self) -> Result<&mut Client> {
         if self.control.is_none() {
             self.control = Some(Client::connect(self.ports.http)?);
@@ -165,17 +165,17 @@ impl<'a> Running<'a> {
         self.control.as_mut().context("just connected")
     }
 
-    /// Points stored since the start, where the server tells.
+    /// Points stored since the start, if the server counts them.
     pub(crate) fn stored(&mut self) -> Result<Option<u64>> {
         self.kind.stored(self)
     }
 
-    /// Has it write everything out.
+    /// Makes it write everything to disk.
     pub(crate) fn flush(&mut self) -> Result<()> {
         self.kind.flush(self)
     }
 
-    /// Waits until `points` more than `before` are stored. Gives the moment they were.
+    /// Waits until `points` more than `before` are stored. Returns when they were.
     pub(crate) fn wait_stored(&mut self, before: Option<u64>, points: u64) -> Result<Instant> {
         let Some(before) = before else { return self.process()?.wait_idle(PATIENCE) };
         let give_up = Instant::now() + PATIENCE;
@@ -199,7 +199,7 @@ impl<'a> Running<'a> {
     }
 }
 
-/// The servers to measure: ours, and each peer whose binary the environment names.
+/// The servers to measure: Plumbago, and each peer whose binary the environment names.
 pub(crate) fn from_environment(plumbago: &Path, only_peers: bool) -> Vec<Box<dyn Kind>> {
     let given = |name: &str| std::env::var_os(name).filter(|path| !path.is_empty()).map(PathBuf::from);
     let mut kinds: Vec<Box<dyn Kind>> = Vec::new();

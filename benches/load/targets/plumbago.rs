@@ -1,4 +1,4 @@
-//! Plumbago itself, as a person starts it, with the retention that all servers get.
+//! Plumbago itself, with its defaults and the retention that all servers get.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,7 +10,7 @@ use crate::process::Process;
 
 const COUNTERS: &str = "/internal/metrics";
 
-/// Our own binary.
+/// The binary.
 #[derive(Debug)]
 pub(crate) struct Plumbago {
     /// Release build.
@@ -68,7 +68,7 @@ impl Kind for Plumbago {
     }
 
     fn flush(&self, server: &mut Running) -> Result<()> {
-        // Without settle=1 the points may stay in the log, which is durable too but not as they will stay.
+        // Without settle=1, points may stay in the log: durable, but not in their final form.
         let (status, _) = server.control()?.request("POST", "/internal/flush?settle=1")?;
         if status != 200 {
             bail!("flush answered {status}");

@@ -28,11 +28,11 @@ impl Kind for VictoriaMetrics {
             .arg(format!("-httpListenAddr={}", ports.http))
             .arg(format!("-graphiteListenAddr={}", ports.carbon))
             .arg("-retentionPeriod=2y")
-            // Otherwise the newest half minute is left out of answers, and it would not see what was just sent.
+            // By default answers leave out the newest half minute, and would miss what was just sent.
             .arg("-search.latencyOffset=1s")
-            // Its default of 10 s would make it compute six values for each one that was sent.
+            // With its default of 10 s it would compute six values for each one that was sent.
             .arg("-search.graphiteStorageStep=60s")
-            // We have no cache of results, so it answers without one too.
+            // Plumbago has no cache of results, so VictoriaMetrics answers without one, too.
             .arg("-search.disableCache")
             .arg("-search.maxGraphiteSeries=1000000")
             .arg("-search.maxGraphitePathExpressionLen=4096");
@@ -58,8 +58,8 @@ impl Kind for VictoriaMetrics {
 
     fn flush(&self, server: &mut Running) -> Result<()> {
         server.control()?.get("/internal/force_flush")?;
-        // That makes points visible; to the disk they go within five seconds, in two steps, and merges go on by
-        // themselves. The disk figure is taken when all of that is through.
+        // This makes points visible. They reach the disk within five seconds, in two steps, and merges run in the background. The
+        // disk figure is taken after all of that.
         std::thread::sleep(Duration::from_secs(15));
         server.process()?.wait_idle(PATIENCE).map(drop)
     }

@@ -24,7 +24,7 @@ from plumbago_graphite.options import Options
 Fields = list[tuple[str, str]]
 Headers = Mapping[str, str]
 Limit = Union[int, str, None]
-"""A number, or the text of one: graphite-web hands on what stands in a request."""
+"""A number, or the text of one: graphite-web passes parameters on as it received them."""
 
 MAX_FORM_BYTES = 1 << 20
 """Targets of one request: half of what Plumbago reads."""

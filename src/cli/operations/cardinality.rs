@@ -1,4 +1,4 @@
-//! `cardinality`: where all the metrics come from.
+//! `cardinality`: where metrics come from.
 
 use anyhow::{Context, Result};
 use serde_json::Value;
@@ -9,7 +9,7 @@ use crate::config::{Config, StoreKind};
 use crate::index::Survey;
 use plumbago_model::Cancel;
 
-/// Counts metrics by tag and by the start of their names: in the store itself, or by the server that has it open.
+/// Counts metrics by tag and by the start of their names, in the store itself or through the server that has it open.
 pub(in crate::cli) fn cardinality(config: &Config, arguments: &Cardinality, output: Output) -> Result<()> {
     let counted = match config.store.kind {
         StoreKind::Embedded => open(config)?,
@@ -34,7 +34,7 @@ fn ask(config: &Config, arguments: &Cardinality) -> Result<Value> {
     let params =
         [("below", arguments.below.as_deref().unwrap_or_default()), ("depth", &depth), ("limit", &limit)];
     let body = remote::get(config, "/internal/cardinality", &params)?;
-    serde_json::from_str(&body).context("the server's answer is no JSON")
+    serde_json::from_str(&body).context("the server's answer is not JSON")
 }
 
 fn print(counted: &Value, out: &mut dyn std::io::Write) -> Result<()> {

@@ -11,19 +11,19 @@ use crate::server::now;
 use graphite_render::time::parse_time;
 use plumbago_model::glob::Glob;
 
-/// What was asked for, checked.
+/// The arguments, checked.
 pub(super) struct Order {
     source: String,
     destination: String,
     /// Globs that find the metrics.
     pub(super) patterns: Vec<String>,
-    /// Slots that start at the first time or later, and before the second.
+    /// Copy slots that start at the first time or later, and before the second.
     pub(super) window: (u32, u32),
-    /// Only count.
+    /// Only count, change nothing.
     pub(super) trial: bool,
 }
 
-/// Points and aggregated slots of one metric, or why it was left out.
+/// The points and aggregated slots copied from one metric, or why it was skipped.
 pub(super) enum Outcome {
     Copied { points: u64, aggregates: u64 },
     Refused(String),

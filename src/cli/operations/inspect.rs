@@ -11,7 +11,7 @@ use crate::config::Config;
 use crate::log;
 use crate::store::embedded::inspect::{self, DumpError, Report};
 
-/// Checks the data directory and changes nothing. Fails when something is damaged.
+/// Checks the data directory and changes nothing. Fails if something is damaged.
 pub(in crate::cli) fn fsck(config: &Config, output: Output) -> Result<()> {
     must_exist(config)?;
     let mut report = inspect::fsck(&config.store.path, |done, all| {
@@ -42,7 +42,7 @@ pub(in crate::cli) fn fsck(config: &Config, output: Output) -> Result<()> {
     Ok(())
 }
 
-/// Reads the log behind the last commit. Gives the number of its records.
+/// Reads the log after the last commit. Returns the number of its records.
 fn check_log(dir: &Path, report: &mut Report) -> u64 {
     let floor = report.log_floor;
     let last = log::segments(dir, floor).ok().and_then(|s| s.last().map(|(_, path)| path.clone()));
@@ -55,7 +55,7 @@ fn check_log(dir: &Path, report: &mut Report) -> u64 {
     };
     for damage in found.damage {
         let line = format!("{} at byte {}: {}", damage.path.display(), damage.offset, damage.detail);
-        // The last segment ends torn after a crash; nothing in it was promised.
+        // After a crash the last segment may end in half a record, which was never acknowledged.
         let torn_end = Some(&damage.path) == last.as_ref() && damage.detail.contains("torn");
         if torn_end { report.remarks.push(line) } else { report.problems.push(line) }
     }

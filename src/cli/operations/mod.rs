@@ -1,8 +1,8 @@
 //! What each command does with the store.
 //!
 //! The embedded store belongs to one process. While a server runs on it, `find`, `read`, `write` and `cardinality` go
-//! through that server's HTTP port ([`remote`]); the other commands say that it has to be stopped. A cluster belongs to nobody: commands
-//! about what is in it ([`cluster`]) ask it directly, whatever runs on this machine.
+//! through that server's HTTP port ([`remote`]); the other commands ask you to stop it. A cluster has no such owner: its commands
+//! ([`cluster`]) query it directly, whatever runs on this machine.
 
 mod cardinality;
 mod cluster;
@@ -50,7 +50,7 @@ pub(super) fn delete(config: &Config, arguments: &Delete, output: Output) -> Res
     }
 }
 
-/// Prints how many metrics a glob has and what they take up.
+/// Prints how many metrics match a glob, and their bytes.
 pub(super) fn du(config: &Config, arguments: &Usage, output: Output) -> Result<()> {
     match config.store.kind {
         StoreKind::Embedded => local::du(config, arguments, output),
@@ -74,12 +74,12 @@ pub(super) fn info(config: &Config, arguments: &Info, output: Output) -> Result<
     }
 }
 
-/// The spelling a name is stored under.
+/// The spelling under which a name is stored.
 pub(super) fn canonical_name(raw: &str, max_bytes: usize) -> Result<String> {
     Ok(name::canonical(raw, max_bytes)?.into_owned())
 }
 
-/// Opens a store that is there, or `None` when a running server has it. Looking for something makes no directory.
+/// Opens an existing store; `None` if a running server has it open. A query must not create a directory.
 fn open(config: &Config) -> Result<Option<Engine>> {
     must_exist(config)?;
     open_or_make(config)
@@ -99,7 +99,7 @@ fn must_exist(config: &Config) -> Result<()> {
     )
 }
 
-/// Opens the store, making it if it is not there, or `None` when a running server has it.
+/// Opens the store, or creates it; `None` if a running server has it open.
 fn open_or_make(config: &Config) -> Result<Option<Engine>> {
     match Engine::open(config.clone()) {
         Ok(engine) => Ok(Some(engine)),
@@ -117,20 +117,20 @@ fn open_alone(config: &Config) -> Result<Engine> {
     })
 }
 
-/// A glob found nothing. A bracket without a partner is an ordinary character, but most likely the reason.
+/// The error for a glob without a match. An unpaired bracket is an ordinary character, but most likely the reason.
 fn nothing_matches(text: &str) -> anyhow::Error {
     let is_glob = !text.contains('(');
     match Glob::parse(text).ok().filter(|_| is_glob).and_then(|glob| glob.unpaired()) {
         None => anyhow!("nothing matches `{text}`"),
         Some((at, char)) => {
             anyhow!(
-                "nothing matches `{text}`: the `{char}` at character {at} has no partner and was taken literally"
+                "nothing matches `{text}`: the `{char}` at character {at} has no partner and is an ordinary character"
             )
         }
     }
 }
 
-/// What `delete` says of a glob that matches directories alone.
+/// The error of `delete` for a glob that matches only directories.
 fn only_directories(text: &str) -> anyhow::Error {
     let path = text.trim_end_matches('.');
     anyhow!(
@@ -138,7 +138,7 @@ fn only_directories(text: &str) -> anyhow::Error {
     )
 }
 
-/// What was deleted, or would be.
+/// Prints what was or would be deleted.
 fn print_deleted(names: &[String], trial: bool, output: Output) -> Result<()> {
     to_stdout(|out| {
         match output {
@@ -151,7 +151,7 @@ fn print_deleted(names: &[String], trial: bool, output: Output) -> Result<()> {
     })
 }
 
-/// A field or an item of a list per line, or all of them as JSON.
+/// Prints one field or list item per line, or all of them as JSON.
 fn print_fields(fields: &Value, output: Output, out: &mut dyn std::io::Write) -> Result<()> {
     let (Output::Text, Some(object)) = (output, fields.as_object()) else {
         return Ok(writeln!(out, "{fields:#}")?);

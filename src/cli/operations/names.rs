@@ -11,7 +11,7 @@ use crate::config::{Config, StoreKind};
 use crate::server::now;
 use crate::store::cassandra::names::{Names, Orphan};
 
-/// Deletes metrics that nobody writes to any more, and empty directories.
+/// Deletes metrics that no longer receive points, and empty directories.
 pub(in crate::cli) fn clean(config: &Config, arguments: &Clean, output: Output) -> Result<()> {
     let kept = match &arguments.unwritten_for {
         Some(text) => config_duration(text)?,
@@ -29,7 +29,7 @@ pub(in crate::cli) fn clean(config: &Config, arguments: &Clean, output: Output) 
     )
 }
 
-/// Completes what creating or deleting left half done.
+/// Completes half-done creations and deletions.
 pub(in crate::cli) fn repair(config: &Config, arguments: &Repair, output: Output) -> Result<()> {
     let names = of_cluster(config)?;
     let policy = |name: &str| Arc::new(config.retention.policy_for(name).policy);
@@ -48,7 +48,7 @@ pub(in crate::cli) fn repair(config: &Config, arguments: &Repair, output: Output
 fn of_cluster(config: &Config) -> Result<Names> {
     if config.store.kind != StoreKind::Cassandra {
         bail!(UsageError(
-            "this is for names in Cassandra; the embedded store keeps its own in order (store.kind is \"embedded\")"
+            "this command is for names in Cassandra; the embedded store needs no such care (store.kind is \"embedded\")"
                 .to_owned()
         ));
     }
@@ -59,11 +59,11 @@ fn lack(orphan: Orphan) -> &'static str {
     match orphan {
         Orphan::NoMetadata => "has no config",
         Orphan::NoMetric => "is in no directory",
-        Orphan::Ghost => "was deleted, and noted as used later",
+        Orphan::Ghost => "was deleted, and marked as used later",
     }
 }
 
-/// A metric that was not written to for so long has no data left, whichever rule it has.
+/// A metric that received no points for this long has no data left under any rule.
 fn longest_retention(config: &Config) -> i64 {
     let rules = config.retention.schemas.iter().map(|rule| &rule.gives);
     let spans = rules.chain([&config.retention.default_retention]).map(|retention| retention.span_secs());

@@ -1,4 +1,4 @@
-//! `find` and `read`: on the store itself, or through the server that runs on it.
+//! `find` and `read`: on the store itself, or through the server that has it open.
 
 use std::collections::HashMap;
 
@@ -18,7 +18,7 @@ use graphite_render::time::parse_time;
 use plumbago_model::Cancel;
 use plumbago_model::glob::Glob;
 
-/// Prints the metrics and directories a glob matches; directories end in a dot.
+/// Prints the metrics and directories that match a glob; directories end in a dot.
 pub(in crate::cli) fn find(config: &Config, arguments: &Find, output: Output) -> Result<()> {
     let glob = Glob::parse(&arguments.glob).map_err(|e| UsageError(e.to_string()))?;
     let mut found: Vec<(String, bool, bool)> = Vec::new();
@@ -90,7 +90,7 @@ pub(in crate::cli) fn read(config: &Config, arguments: &Read, output: Output) ->
     print_series(&bytes, series.is_empty(), &arguments.target)
 }
 
-/// A program that reads JSON gets its empty list before the command fails.
+/// With JSON output, prints the empty list before the command fails.
 fn print_series(bytes: &[u8], is_empty: bool, target: &str) -> Result<()> {
     to_stdout(|out| Ok(out.write_all(bytes)?))?;
     if is_empty { Err(nothing_matches(target)) } else { Ok(()) }

@@ -11,7 +11,7 @@ use crate::server::{cluster_schema, cluster_settings};
 use crate::store::cassandra::Cluster;
 use crate::store::cassandra::schema::{self, Progress, Replication, Schema, Weight};
 
-/// Does what `schema` was asked.
+/// Runs `schema`.
 pub(in crate::cli) fn schema(config: &Config, args: &cli::Schema, output: Output) -> Result<()> {
     let replication = args.replication.as_deref().map(Replication::from_json).transpose();
     let replication = replication.map_err(|error| UsageError(format!("--replication: {error}")))?;
@@ -30,7 +30,7 @@ pub(in crate::cli) fn schema(config: &Config, args: &cli::Schema, output: Output
                 (true, None) => Some(cluster.block_on(Replication::suitable(&cluster))?),
                 (false, None) => None,
                 (false, Some(_)) => {
-                    bail!(UsageError("--replication is of use with --create-keyspaces only".to_owned()))
+                    bail!(UsageError("--replication works only with --create-keyspaces".to_owned()))
                 }
             };
             apply(&cluster, &schema, replication.as_ref(), output)
@@ -56,7 +56,7 @@ fn check(cluster: &Cluster, schema: &Schema, output: Output) -> Result<()> {
                     writeln!(out, "{:<8} {}", word(difference.weight), difference.text)?;
                 }
                 if failed == 0 {
-                    writeln!(out, "the schema has all that the configuration needs")?;
+                    writeln!(out, "the schema has everything that the configuration needs")?;
                 }
             }
         }
@@ -64,7 +64,7 @@ fn check(cluster: &Cluster, schema: &Schema, output: Output) -> Result<()> {
     })?;
     match failed {
         0 => Ok(()),
-        _ => bail!("{failed} things are missing or wrong; plumbago schema apply makes what is missing"),
+        _ => bail!("{failed} things are missing or wrong; `plumbago schema apply` creates what is missing"),
     }
 }
 
@@ -89,7 +89,7 @@ fn apply(
         if line == last {
             return;
         }
-        // Talk: if nobody listens the work goes on.
+        // Nobody needs this line, so an error does not stop the work.
         let _ =
             if terminal { write!(io::stderr(), "\r\x1b[K{line}") } else { writeln!(io::stderr(), "{line}") };
         last = line;
@@ -102,7 +102,7 @@ fn apply(
         match output {
             Output::Json => writeln!(out, "{}", json!({ "made": made }))?,
             Output::Text if made == 0 => writeln!(out, "nothing was missing")?,
-            Output::Text => writeln!(out, "made {made} tables and indexes")?,
+            Output::Text => writeln!(out, "created {made} tables and indexes")?,
         }
         Ok(())
     })

@@ -1,4 +1,4 @@
-//! `write`: one point, and what became of it.
+//! `write`: stores one point, and reports the result.
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use serde_json::Value;
@@ -9,10 +9,10 @@ use crate::config::Config;
 use crate::server::now;
 use plumbago_model::{Reject, name};
 
-/// Writes one point and makes it durable, or fails with the reason for which it was refused.
+/// Writes one point and makes it durable, or fails with the reason why it was rejected.
 pub(in crate::cli) fn write(config: &Config, arguments: &Write) -> Result<()> {
     let Write { name, value, timestamp, create } = arguments;
-    // A line end in the name would make two points of one.
+    // A line break in the name would make two points out of one.
     if let Err(error) = name::canonical(name, config.ingest.max_name_bytes) {
         bail!("the point was refused: {}: {error}", Reject::from(&error).label());
     }
@@ -20,8 +20,9 @@ pub(in crate::cli) fn write(config: &Config, arguments: &Write) -> Result<()> {
     let engine = if *create { open_or_make(config)? } else { open(config)? };
     let reasons: Vec<String> = match engine {
         Some(engine) => {
-            let verdict =
-                engine.write(line.as_bytes()).map_err(|why| anyhow!("the point was not taken: {why}"))?;
+            let verdict = engine
+                .write(line.as_bytes())
+                .map_err(|why| anyhow!("the server does not take the point: {why}"))?;
             verdict.refused.into_keys().map(str::to_owned).collect()
         }
         None => refused_by_server(config, &line)?,
@@ -34,16 +35,16 @@ pub(in crate::cli) fn write(config: &Config, arguments: &Write) -> Result<()> {
 
 fn refused_by_server(config: &Config, line: &str) -> Result<Vec<String>> {
     let answer = remote::post(config, "/internal/write", line)?;
-    let answer: Value = serde_json::from_str(&answer).context("the server's answer is no JSON")?;
+    let answer: Value = serde_json::from_str(&answer).context("the server's answer is not JSON")?;
     let refused =
-        answer["refused"].as_object().context("the server's answer does not tell what was refused")?;
+        answer["refused"].as_object().context("the server's answer does not say what was refused")?;
     Ok(refused.keys().cloned().collect())
 }
 
-/// What to do about the reasons that one point can meet.
+/// What to do about each reason.
 fn explained(reason: &str) -> &'static str {
     match Reject::ALL.iter().find(|reject| reject.label() == reason) {
-        Some(Reject::BadLine) => ": a name has no blanks in it",
+        Some(Reject::BadLine) => ": a name cannot contain blanks",
         Some(Reject::TooOld) => {
             ": the metric does not keep points of that age; `plumbago check-config NAME` says how long it keeps them"
         }

@@ -57,6 +57,7 @@ static ASSETS: &[Asset] = assets! {
     "legend.js": "text/javascript; charset=utf-8",
     "metric.js": "text/javascript; charset=utf-8",
     "range.js": "text/javascript; charset=utf-8",
+    "render.js": "text/javascript; charset=utf-8",
     "search.js": "text/javascript; charset=utf-8",
     "server.js": "text/javascript; charset=utf-8",
     "share.js": "text/javascript; charset=utf-8",

@@ -137,6 +137,34 @@ fn requests_are_numbered_and_counted() {
     assert_eq!((server.telemetry.requests.get(), server.telemetry.request_errors.get()), (2, 1));
 }
 
+/// A label that a client chooses would make as many series as there are requests.
+#[test]
+fn requests_are_timed_by_endpoint_and_not_by_path() {
+    let server = Server::start();
+    for path in [
+        "/version",
+        "/version/",
+        "/functions/sumSeries",
+        "/functions/scale/",
+        "/nowhere/1",
+        "/nowhere/2",
+        "/",
+    ] {
+        server.get(path);
+    }
+    server.request("OPTIONS", "/version", &[], "");
+    server.request("DELETE", "/version", &[], "");
+    let count = |endpoint: &str| server.telemetry.endpoints.durations(endpoint).count();
+    assert_eq!((count("/version"), count("/functions/{name}"), count("other"), count("/")), (4, 2, 2, 1));
+    let text = server.telemetry.prometheus();
+    assert!(!text.contains("sumSeries") && !text.contains("nowhere"), "{text}");
+    for (endpoint, status, answers) in [("/version", "2xx", 3), ("/version", "4xx", 1), ("other", "4xx", 2)] {
+        let line =
+            format!("plumbago_http_answers_total{{endpoint=\"{endpoint}\",status=\"{status}\"}} {answers}\n");
+        assert!(text.contains(&line), "{line} is not in\n{text}");
+    }
+}
+
 #[test]
 fn a_connection_serves_many_requests() {
     let server = Server::start();
@@ -173,6 +201,13 @@ fn work_stops_when_the_client_leaves() {
         until(|| server.backend.running.load(Ordering::SeqCst) == 0);
         assert!(!server.backend.ended.lock().pop().unwrap().deadline, "{target}");
     }
+    // They are counted all the same: the slowest queries are the ones that people leave.
+    let abandoned = |endpoint: &str| {
+        let line = format!("plumbago_http_answers_total{{endpoint=\"{endpoint}\",status=\"abandoned\"}} 1\n");
+        server.telemetry.prometheus().contains(&line)
+    };
+    until(|| abandoned("/metrics/find") && abandoned("/render"));
+    assert_eq!(server.telemetry.endpoints.durations("/render").count(), 1);
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! Each rule of "How a coarse slot stays exact", shown with slots that were put into the store by hand: what they hold could not
-//! come from the finer stage, so the value that is read tells which rule gave it.
+//! Tests each rule of "How a coarse slot stays exact". The tests put slots into the store by hand, with values that the finer stage
+//! could not give, so the value that a view reads tells which rule made it.
 
 use std::sync::Arc;
 

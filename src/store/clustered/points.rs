@@ -7,7 +7,7 @@ use super::reader::Reader;
 use super::shard::Shard;
 use crate::store::cassandra::Fetcher;
 use crate::store::embedded::Spool;
-use crate::store::{Cut, PointStore, Snapshot, StoreError};
+use crate::store::{Cut, DiskUsage, PointStore, Snapshot, StoreError};
 use plumbago_model::{MetricId, Stage};
 
 /// Aggregates are written at least this often; well within the time for which readers do not rely on them.
@@ -64,7 +64,7 @@ impl PointStore for ClusteredPoints {
         self.local.chunk_bytes(metrics)
     }
 
-    fn size_bytes(&self) -> u64 {
-        self.local.size_bytes()
+    fn disk_usage(&self) -> DiskUsage {
+        self.local.disk_usage()
     }
 }

@@ -13,6 +13,9 @@ use super::spool::Parcel;
 use crate::store::{Mark, MetricStore, Position, StoreError};
 use plumbago_model::{MetricId, MetricRecord, Policy, PolicyId, Span};
 
+/// Its name in the data directory.
+pub(super) const CATALOGUE_FILE: &str = "catalogue.redb";
+
 /// Pages of names, by the first id in them.
 const NAMES: TableDefinition<'_, u32, &[u8]> = TableDefinition::new("names");
 const DELETED: TableDefinition<'_, u32, ()> = TableDefinition::new("deleted");

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use super::block::Block;
-use super::catalogue::Catalogue;
+use super::catalogue::{CATALOGUE_FILE, Catalogue};
 use super::codec::{Chunk, Samples};
 use super::points::POINTS_DIR;
 use super::recovery::{DirLock, block_files};
@@ -31,7 +31,7 @@ pub struct Report {
 pub fn fsck(dir: &Path, mut progress: impl FnMut(u64, u64)) -> Result<Report, StoreError> {
     let _lock = DirLock::take_existing(dir)?;
     let mut report = Report::default();
-    let catalogue = Catalogue::open(&dir.join("catalogue.redb"))?;
+    let catalogue = Catalogue::open(&dir.join(CATALOGUE_FILE))?;
     let loaded = catalogue.load(&mut |_| report.metrics += 1);
     if let Err(error) = loaded.and_then(|()| catalogue.policies().map(|_| ())) {
         report.problems.push(error.to_string());

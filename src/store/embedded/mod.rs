@@ -28,6 +28,7 @@ mod state;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+pub use points::stage_dir;
 pub use recovery::DirLock;
 pub use spool::{Content, Contents, OpenParcel, Parcel, Spool};
 pub use standalone::Standalone;
@@ -73,7 +74,7 @@ impl Embedded {
 
     fn open_as(dir: &Path, has_spool: bool) -> Result<Self, StoreError> {
         let lock = DirLock::take(dir)?;
-        let catalogue = Arc::new(catalogue::Catalogue::open(&dir.join("catalogue.redb"))?);
+        let catalogue = Arc::new(catalogue::Catalogue::open(&dir.join(catalogue::CATALOGUE_FILE))?);
         let blocks = Arc::new(points::BlockStore::open(dir, Arc::clone(&catalogue), has_spool)?);
         let points: Arc<dyn PointStore> = Arc::<points::BlockStore>::clone(&blocks);
         Ok(Self {

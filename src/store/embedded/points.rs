@@ -7,12 +7,12 @@ use std::sync::Arc;
 use parking_lot::{Mutex, RwLock};
 
 use super::block::{Block, BlockError};
-use super::catalogue::Catalogue;
+use super::catalogue::{CATALOGUE_FILE, Catalogue};
 use super::cut::BlockCut;
 use super::partition::partition_secs;
 use super::spool::{Parcel, next_parcel};
 use super::state::{Partition, State, StateSnapshot};
-use crate::store::{Cut, PointStore, Position, Snapshot, StoreError};
+use crate::store::{Cut, DiskUsage, PointStore, Position, Snapshot, StoreError};
 use plumbago_model::{MetricId, Stage};
 
 /// Where block files are, below the data directory.
@@ -132,7 +132,7 @@ pub(super) struct Change {
 }
 
 /// `10s-8640-raw`, `3600s-17520-aggr`: sorts by step and needs no quoting in a shell.
-fn stage_dir(stage: Stage) -> String {
+pub fn stage_dir(stage: Stage) -> String {
     let kind = match stage.kind {
         plumbago_model::StageKind::Raw => "raw",
         plumbago_model::StageKind::Aggregated => "aggr",
@@ -200,7 +200,14 @@ impl PointStore for BlockStore {
         Ok(bytes)
     }
 
-    fn size_bytes(&self) -> u64 {
-        self.state().blocks().map(|b| b.info().bytes).sum()
+    fn disk_usage(&self) -> DiskUsage {
+        let state = self.state();
+        // The file is missing only if a person removed it. The next commit reports that.
+        let catalogue = std::fs::metadata(self.root.join(CATALOGUE_FILE)).map_or(0, |file| file.len());
+        let mut usage = DiskUsage { catalogue, spool: state.spool_bytes(), ..DiskUsage::default() };
+        for block in state.blocks() {
+            *usage.stages.entry(block.info().meta.stage).or_default() += block.info().bytes;
+        }
+        usage
     }
 }

@@ -9,6 +9,7 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
 
 use super::block::Block;
+use super::catalogue::CATALOGUE_FILE;
 use super::cut::io;
 use super::points::POINTS_DIR;
 use super::state::State;
@@ -23,7 +24,7 @@ pub struct DirLock {
 impl DirLock {
     /// Like [`DirLock::take`], but does not create a missing directory.
     pub fn take_existing(dir: &Path) -> Result<Self, StoreError> {
-        std::fs::metadata(dir.join("catalogue.redb")).map_err(io("find the catalogue in", dir))?;
+        std::fs::metadata(dir.join(CATALOGUE_FILE)).map_err(io("find the catalogue in", dir))?;
         Self::take(dir)
     }
 

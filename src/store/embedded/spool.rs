@@ -65,9 +65,7 @@ impl Spool {
 
     /// Bytes of the blocks of all parcels.
     pub fn bytes(&self) -> u64 {
-        let state = self.blocks.state();
-        let spooled = state.blocks().filter(|b| state.is_spooled(b.info().meta.cut_to));
-        spooled.map(|b| b.info().bytes).sum()
+        self.blocks.state().spool_bytes()
     }
 
     /// Opens a parcel for reading.

@@ -38,6 +38,12 @@ impl State {
         self.parcels.first_key_value().is_some_and(|(&oldest, _)| cut_to >= oldest)
     }
 
+    /// Bytes of the blocks that have to be delivered still.
+    pub(super) fn spool_bytes(&self) -> u64 {
+        let spooled = self.blocks().filter(|block| self.is_spooled(block.info().meta.cut_to));
+        spooled.map(|block| block.info().bytes).sum()
+    }
+
     /// All blocks.
     pub(super) fn blocks(&self) -> impl Iterator<Item = &Arc<Block>> {
         self.stages.values().flat_map(BTreeMap::values).flatten()

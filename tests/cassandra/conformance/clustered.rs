@@ -8,7 +8,9 @@ use std::sync::{Arc, LazyLock};
 use plumbago::store::cassandra::schema::{Indexes, Replication, Schema, apply};
 use plumbago::store::cassandra::{Cluster, Events, Sender, Settings};
 use plumbago::store::clustered::{Clustered, Deliverer, WriterNumber};
-use plumbago::store::{Column, Cut, EventStore, MetricStore, PointStore, Position, Snapshot, StoreError};
+use plumbago::store::{
+    Column, Cut, DiskUsage, EventStore, MetricStore, PointStore, Position, Snapshot, StoreError,
+};
 use plumbago::telemetry::Telemetry;
 use plumbago_model::{Aggregator, Event, EventId, MetricId, Retention, Stage};
 
@@ -180,8 +182,8 @@ impl PointStore for Delivered {
         self.store.points.chunk_bytes(metrics)
     }
 
-    fn size_bytes(&self) -> u64 {
-        self.store.points.size_bytes()
+    fn disk_usage(&self) -> DiskUsage {
+        self.store.points.disk_usage()
     }
 }
 
@@ -227,8 +229,8 @@ fn servers_share_events_and_their_ids_never_meet() {
     assert_eq!(ids.len(), 100);
 }
 
-/// Queries see what others write meanwhile, so a snapshot is not promised to stay. What the cluster has expires there, and
-/// points of a deleted metric are erased there by whoever deletes its name.
+/// Queries see what other servers write meanwhile, so a snapshot may change. Cassandra expires its rows itself, and the server that
+/// deletes a name also deletes the points there.
 mod queried {
     use super::*;
 

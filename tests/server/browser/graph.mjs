@@ -66,7 +66,10 @@ test("ranges are chosen, written, zoomed into and left again", async () => {
 
 test("a bad time is explained in the server's words", async () => {
   const page = await open(`${LOAD}&from=the-day-after`);
-  await page.locator("#note.wrong", { hasText: "the-day-after" }).waitFor();
+  const note = page.locator("#note.wrong", { hasText: "the-day-after" });
+  await note.waitFor();
+  const [colour, trouble] = await colours(note);
+  assert.equal(colour, trouble);
 });
 
 test("it draws again by itself, and not when that is off", async () => {
@@ -75,7 +78,7 @@ test("it draws again by itself, and not when that is off", async () => {
   const before = renders(page).length;
   await page.waitForRequest((request) => new URL(request.url()).pathname === "/render");
   assert.ok(renders(page).length > before);
-  await page.getByLabel("Draw again", { exact: true }).selectOption("0");
+  await page.getByLabel("Refresh", { exact: true }).selectOption("0");
   assert.equal(shown(page).get("refresh"), "0");
 });
 
@@ -160,6 +163,112 @@ test("a query that is wrong is explained and can be put right", async () => {
   await page.keyboard.press("Enter");
   await drawn(page);
   assert.equal(await page.locator("#note").textContent(), "");
+});
+
+/** The colour of an element, and the colour for trouble. */
+const colours = (locator) =>
+  locator.evaluate((one) => {
+    const probe = document.createElement("span");
+    probe.style.color = "var(--trouble)";
+    document.body.append(probe);
+    const found = [getComputedStyle(one).color, getComputedStyle(probe).color];
+    probe.remove();
+    return found;
+  });
+
+const mistakes = (page) => page.locator("#targets .mistake:visible");
+const hash = (...targets) => `#${new URLSearchParams(targets.map((target) => ["target", target]))}`;
+
+test("a query that cannot be read says why in its row, and the others are drawn", async () => {
+  const broken = "sumSeries(servers.web2.cpu.load";
+  const page = await open(hash("servers.web1.cpu.load", broken, "servers.db1.cpu.load"));
+  await drawn(page);
+  await mistakes(page).waitFor();
+  assert.equal(await mistakes(page).count(), 1);
+  assert.match(await mistakes(page).textContent(), /^Cannot read the target at character \d+/);
+  const [colour, trouble] = await colours(mistakes(page));
+  assert.equal(colour, trouble);
+  const field = page.getByLabel("Query B", { exact: true });
+  assert.equal(await field.getAttribute("aria-invalid"), "true");
+  assert.equal(await page.getByLabel("Query A", { exact: true }).getAttribute("aria-invalid"), null);
+  assert.equal(await page.locator("#legend tbody tr").count(), 2);
+  await field.fill(`${broken})`);
+  await field.press("Enter");
+  await page.waitForFunction(() => document.querySelectorAll("#legend tbody tr").length === 3);
+  assert.equal(await mistakes(page).count(), 0);
+  assert.equal(await field.getAttribute("aria-invalid"), null);
+  assert.deepEqual(page.mistakes, []);
+});
+
+test("each of several broken queries has its own reason", async () => {
+  const long = `scale(${"servers.web1.cpu.load,".repeat(12)}`;
+  const page = await open(hash("sumSeries(a, b", "servers.web1.cpu.load", "alias(c, 'größe'))", long));
+  await drawn(page);
+  await mistakes(page).nth(2).waitFor();
+  const rows = page.locator("#targets .target-row");
+  const reasons = await rows.locator(".mistake").allTextContents();
+  assert.deepEqual(
+    reasons.map((reason) => reason !== ""),
+    [true, false, true, true],
+  );
+  for (const reason of reasons.filter(Boolean)) {
+    assert.match(reason, /^Cannot read the target at character \d+/);
+    assert.equal(reason.match(/Cannot read/gi).length, 1, reason);
+  }
+});
+
+test("a function that does not exist does not hide the other queries", async () => {
+  const page = await open(hash("servers.web1.cpu.load", "noSuchFunction(servers.db1.cpu.load)"));
+  await drawn(page);
+  await mistakes(page).filter({ hasText: "unknown function: noSuchFunction" }).waitFor();
+  assert.equal(await page.locator("#legend tbody tr").count(), 1);
+  assert.doesNotMatch(await mistakes(page).textContent(), /Invalid parameters|targets:/);
+  assert.equal(await page.locator("#note").textContent(), "");
+});
+
+test("a mistake that all queries share is told once", async () => {
+  const page = await open(`${hash("servers.web1.cpu.load", "servers.db1.cpu.load")}&from=the-day-after`);
+  await page.locator("#note.wrong", { hasText: "the-day-after" }).waitFor();
+  assert.equal(await mistakes(page).count(), 0);
+});
+
+test("the last graph stays while the server is away, and a new one comes when it is back", async () => {
+  const page = await open(`${LOAD}&refresh=0`);
+  await drawn(page);
+  await page.route("**/render?*", (route) => route.abort());
+  await page.keyboard.press("r");
+  const note = page.locator("#note.wrong");
+  await note.filter({ hasText: "The server does not answer. This is the last graph, from" }).waitFor();
+  const [colour, trouble] = await colours(note);
+  assert.equal(colour, trouble);
+  await drawn(page);
+  assert.equal(await page.locator("#legend tbody tr").count(), 1);
+  // A proxy answers for a server that is gone with a page of its own.
+  await page.route("**/render?*", (route) =>
+    route.fulfill({ status: 502, contentType: "text/html", body: "<html>Bad Gateway</html>" }),
+  );
+  await page.keyboard.press("r");
+  await note.filter({ hasText: "The server answered 502. This is the last graph" }).waitFor();
+  await drawn(page);
+  await page.unrouteAll();
+  // Nobody presses anything: the page sees by itself that the server is back.
+  await page.locator("#note:empty").waitFor({ state: "attached" });
+  assert.deepEqual(page.mistakes, []);
+});
+
+test("a server that is away is told in words everywhere", async () => {
+  const page = await open();
+  await line(page, "app").waitFor();
+  await page.route(/\/(internal|render|functions|tags)\b/, (route) => route.abort());
+  await line(page, "app").click();
+  await page.locator("#toast.shown", { hasText: "The server does not answer." }).waitFor();
+  await page.goto(new URL(LOAD, page.url()).href);
+  await page.locator("#note.wrong", { hasText: "The server does not answer. The page keeps trying." }).waitFor();
+  await page.locator("#metric .wrong", { hasText: "The server does not answer." }).waitFor();
+  await page.keyboard.press("f");
+  await page.keyboard.type("sum");
+  await page.locator(".completions .footer:visible", { hasText: "The server does not answer." }).waitFor();
+  assert.doesNotMatch(await page.locator("body").textContent(), /Failed to fetch/);
 });
 
 test("addresses and targets are copied", async () => {

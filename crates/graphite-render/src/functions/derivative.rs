@@ -132,7 +132,7 @@ impl Limits {
         if value >= previous {
             return (value - previous, value);
         }
-        // The counter wrapped, or began anew.
+        // The counter wrapped or was reset.
         let delta = match (self.max, self.min) {
             (Some(max), min) => max + 1.0 + value - previous - min.unwrap_or(0.0),
             (None, Some(min)) => value - min,

@@ -1,1 +1,1 @@
-"""Stands in for Django."""
+"""A substitute for Django."""

@@ -14,7 +14,7 @@ use crate::store::cassandra::names::{Creation, Names, NewMetric, Outcome as Crea
 use crate::store::cassandra::{Copied, Copier, CopyJob};
 use plumbago_model::Policy;
 
-/// Copies metrics, one after another: the requests for each go side by side.
+/// Copies metrics one after another. The requests for one metric run in parallel.
 pub(in crate::cli::operations) fn copy(config: &Config, order: &Order, output: Output) -> Result<()> {
     let names = names(config)?;
     let mut found = BTreeSet::new();
@@ -28,13 +28,13 @@ pub(in crate::cli::operations) fn copy(config: &Config, order: &Order, output: O
     let copier = Copier::new(names.cluster(), config.cassandra.replica, now_us);
     order.run(&found, output, &mut |source, target| {
         let records = names.records(&[source.to_owned()], &default)?;
-        let record = records.get(source).context("it has no config: `plumbago repair` gives it one")?;
+        let record = records.get(source).context("it has no config; `plumbago repair` gives it one")?;
         let policy = Arc::clone(&record.policy);
         if let Some(theirs) = other_policy(&names, target, &policy, order.trial)? {
             return Ok(Outcome::Refused(format!("`{target}` exists and keeps {theirs}, not {policy}")));
         }
         if stages.of(&policy).len() < policy.retention.stages().len() {
-            return Ok(Outcome::Refused(format!("the tables of `{source}` are not all there ({policy})")));
+            return Ok(Outcome::Refused(format!("some tables of `{source}` are missing ({policy})")));
         }
         let (from, until) = order.window;
         let (source, target) = (identity::id(source), identity::id(target));
@@ -44,8 +44,8 @@ pub(in crate::cli::operations) fn copy(config: &Config, order: &Order, output: O
     })
 }
 
-/// Makes the destination, unless this is a trial. Gives its policy if it is there and has another, under which the slots
-/// would mean something else.
+/// Creates the destination, unless this is a trial. If it exists with another policy, under which the slots would mean
+/// something else, returns that policy.
 fn other_policy(
     names: &Names,
     target: &str,

@@ -13,13 +13,13 @@ use crate::store::cassandra::erase;
 use crate::store::cassandra::names::Names;
 use plumbago_model::Cancel;
 
-/// Metrics deleted in one go: an interruption costs the work on so many.
+/// Metrics deleted together. After an interruption, the work on at most this many is repeated.
 const BATCH: usize = 500;
-/// Requests about names at the same time.
+/// Requests about names that run at the same time.
 const IN_FLIGHT: usize = 64;
 
-/// Deletes metrics: of each batch the points first and then the names, so that after an interruption the same command finds
-/// what is left. Servers hear of it by the feed.
+/// Deletes metrics, in batches: first the points and then the names, so that after an interruption the same command finds what
+/// is left. Servers learn of it through the feed.
 pub(in crate::cli::operations) fn delete(config: &Config, arguments: &Delete, output: Output) -> Result<()> {
     let names = names(config)?;
     let found = leaves(&names, &arguments.glob)?;
@@ -44,7 +44,7 @@ pub(in crate::cli::operations) fn delete(config: &Config, arguments: &Delete, ou
     Ok(())
 }
 
-/// Removes empty directories that a run which was interrupted may have left: those that match, and those above.
+/// Removes empty directories that an interrupted run may have left: those that match, and their parents.
 fn sweep(names: &Names, text: &str) -> Result<()> {
     let mut directories = BTreeSet::new();
     for pattern in [Some(text), text.rsplit_once('.').map(|(above, _)| above)].into_iter().flatten() {

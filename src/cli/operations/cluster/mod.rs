@@ -1,5 +1,5 @@
-//! The commands on a cluster. They ask it directly: names through its indexes, points through its tables. So they work while
-//! servers run, and on any machine that has the configuration.
+//! The commands on a cluster. They query it directly: names through its indexes, points through its tables. So they work while
+//! servers run, and on any machine with the configuration.
 
 mod copy;
 mod delete;
@@ -24,7 +24,7 @@ use crate::store::cassandra::{Cluster, tables};
 use plumbago_model::glob::Glob;
 use plumbago_model::{Cancel, Policy, Stage};
 
-/// Nobody else waits for what a person asked for on the command line.
+/// No limits: nobody but the person at the terminal waits for a command.
 const UNLIMITED: LookupLimits = LookupLimits { max_hits: usize::MAX, max_rows: usize::MAX };
 
 /// The names of the configured cluster.
@@ -50,12 +50,12 @@ fn leaves(names: &Names, text: &str) -> Result<Vec<String>> {
     Ok(names.find_leaves(&glob(text)?, UNLIMITED, &Cancel::never())?)
 }
 
-/// What metrics without a config get.
+/// The policy of metrics without a config.
 fn default_policy(config: &Config) -> Arc<Policy> {
     Arc::new(config.retention.default_policy())
 }
 
-/// The stages of metrics, as far as there are tables for them: a retention may be noted whose tables were never made.
+/// The stages of metrics that have tables. A metric may have a retention whose tables were never created.
 struct Stages {
     tables: BTreeSet<String>,
 }

@@ -15,9 +15,9 @@ use crate::store::cassandra::{Held, TableSize, held, sizes, writers};
 use plumbago_model::glob::Glob;
 use plumbago_model::{Selection, Stage, StageKind};
 
-/// Metrics counted in one go.
+/// Metrics counted together.
 const BATCH: usize = 200;
-/// What a row takes on disk before compression: key, value, time stamp, time to live. Cassandra does not tell it by metric.
+/// Bytes of a row on disk before compression: key, value, timestamp, time to live. Cassandra does not report them by metric.
 const RAW_ROW_BYTES: u64 = 25;
 /// The same with a shard and a count.
 const AGGREGATED_ROW_BYTES: u64 = 32;
@@ -68,11 +68,11 @@ pub(in crate::cli::operations) fn du(config: &Config, arguments: &Usage, output:
     if found.is_empty() { Err(nothing_matches(&arguments.glob)) } else { Ok(()) }
 }
 
-/// The names of all that is to be counted, in order.
+/// The names of all metrics to count, sorted.
 fn selected(names: &Names, selection: &Selection) -> Result<Vec<String>> {
     let mut found = BTreeSet::new();
     for pattern in selection.patterns() {
-        // A pattern can be too deep for any name to match only because of what was put behind it.
+        // What was appended can make a pattern deeper than any name; such a pattern matches nothing.
         if Glob::parse(&pattern).is_ok() {
             found.extend(leaves(names, &pattern)?.into_iter().filter(|name| selection.takes(name)));
         }
@@ -80,7 +80,7 @@ fn selected(names: &Names, selection: &Selection) -> Result<Vec<String>> {
     Ok(found.into_iter().collect())
 }
 
-/// Prints all that the cluster knows about one metric.
+/// Prints everything that the cluster knows about one metric.
 pub(in crate::cli::operations) fn info(config: &Config, arguments: &Info, output: Output) -> Result<()> {
     let name = canonical_name(&arguments.name, config.ingest.max_name_bytes)
         .map_err(|error| UsageError(error.to_string()))?;
@@ -166,7 +166,7 @@ pub(in crate::cli::operations) fn stats(config: &Config, output: Output) -> Resu
                     text("seen")
                 )?;
             }
-            writeln!(out, "\nSizes of tables, by the nodes' own estimates:")?;
+            writeln!(out, "\nSizes of tables, as the nodes estimate them:")?;
             let rows: Vec<_> = tables
                 .iter()
                 .map(|(table, size)| {
@@ -186,7 +186,7 @@ fn spool(config: &Config) -> Result<Value> {
     }
     Ok(match open(config)? {
         Some(engine) => json!(engine.spooled()),
-        None => json!("in use by a server, whose plumbago_spool_points says it"),
+        None => json!("in use by a server; its plumbago_spool_points has the number"),
     })
 }
 

@@ -1,4 +1,4 @@
-// The metric browser: puts its parts together.
+// The metric browser: puts the parts of the page together.
 
 import { byId } from "./dom.js";
 import { isMetric } from "./expression.js";
@@ -10,7 +10,7 @@ import { earlier, later, startRange, zoomIn, zoomOut } from "./range.js";
 import { startSearch } from "./search.js";
 import { startShare } from "./share.js";
 import { state } from "./state.js";
-import { startTargets } from "./targets.js";
+import { showMistakes, startTargets } from "./targets.js";
 import { nextTheme, startTheme } from "./theme.js";
 import { Tree } from "./tree.js";
 import { showWelcome } from "./welcome.js";
@@ -23,7 +23,7 @@ const view = (name) => {
 
 const recolour = () => graph.recolour();
 startTheme(recolour);
-const graph = new Graph();
+const graph = new Graph(showMistakes);
 const tree = new Tree(showMetric);
 startRange({ shown: () => graph.shown(), again: () => graph.draw() });
 startTargets(showMetric);
@@ -36,7 +36,7 @@ startSearch({
   },
 });
 
-// The card shows a metric that is drawn; when the last one goes, so does the card.
+// The card describes a metric that is drawn. Without one, there is no card.
 state.watch(["targets"], () => {
   const only = state.targets.filter(isMetric);
   if (only.length === 0) hideMetric();
@@ -47,7 +47,7 @@ let known;
 startHealth((health) => {
   showWelcome(health);
   const seen = `${health.metrics} ${health.tagged}`;
-  // Counts change only when metrics come or go.
+  // Counts in the tree change only when metrics are created or deleted.
   if (seen === known) return;
   known = seen;
   tree.refresh(health);

@@ -1,4 +1,4 @@
-// A text field that offers completions in a list below it: arrows choose, Enter or Tab takes, Escape closes.
+// Completion for a text field, in a list below it: arrows select, Enter or Tab accepts, Escape closes.
 
 import { debounce, el } from "./dom.js";
 
@@ -7,8 +7,8 @@ let lists = 0;
 /**
  * Attaches completion to `input`, whose parent must be positioned.
  *
- * `suggest(text, caret, signal)` gives a list of items `{ label, mark, detail, hint }`, `take(item)` is called for the one
- * that is chosen, and `submit(text)` when Enter is pressed without one. With `eager` the first item is chosen from the start.
+ * `suggest(text, caret, signal)` returns a list of items `{ label, mark, detail, hint }`. `take(item)` is called for the item
+ * that the user accepts, and `submit(text)` for Enter without a selected item. With `eager` the first item is selected at once.
  */
 export function complete(
   input,
@@ -20,7 +20,7 @@ export function complete(
     id: `completions-${(lists += 1)}`,
     hidden: true,
   });
-  // The field keeps the focus; a click counts when it is over.
+  // Without this, the field would lose the focus and close the list before the click counts.
   list.addEventListener("mousedown", (event) => event.preventDefault());
   input.after(list);
   input.setAttribute("role", "combobox");
@@ -30,7 +30,7 @@ export function complete(
   let items = [];
   let chosen = -1;
   let running;
-  // The text that the items complete: whoever types fast is ahead of the list, and must not get what an older text asked for.
+  // The text that the items complete. A fast typist is ahead of the list, and must not get a completion of an older text.
   let madeFor = "";
   let takesFirst = false;
 
@@ -64,7 +64,7 @@ export function complete(
     take(item);
   };
 
-  // Whatever comes first in the list for what is written now.
+  // Accepts the first item once the list for the current text is there.
   const acceptFirst = () => {
     takesFirst = true;
     refresh();
@@ -147,7 +147,7 @@ function option(item, id, on) {
   );
 }
 
-/** The text with the words that were looked for in bold. */
+/** The text, with the words of the query in bold. */
 function marked(text, words) {
   const lower = text.toLowerCase();
   const bold = new Array(text.length).fill(false);

@@ -1,4 +1,4 @@
-// Elements without markup: every text that comes from outside goes in as text and never as HTML.
+// Builds elements without HTML: text from outside stays text.
 
 /** An element with attributes, listeners (`on`), data attributes (`data`) and children. */
 export function el(tag, attributes = {}, ...children) {
@@ -23,7 +23,7 @@ export const button = (text, attributes, click) =>
 
 export const byId = (id) => document.getElementById(id);
 
-/** Runs `work` once things have been quiet for `delay` milliseconds. */
+/** Runs `work` when it was not called again for `delay` milliseconds. */
 export function debounce(delay, work) {
   let timer;
   return (...parameters) => {
@@ -32,7 +32,7 @@ export function debounce(delay, work) {
   };
 }
 
-/** Shows a few words for a moment. */
+/** Shows a short message for a moment. */
 export function toast(text) {
   const place = byId("toast");
   place.textContent = text;
@@ -41,7 +41,7 @@ export function toast(text) {
   toast.timer = setTimeout(() => place.classList.remove("shown"), 1800);
 }
 
-/** Puts a text on the clipboard, also where the page is not served over TLS and the new interface is missing. */
+/** Copies a text to the clipboard. Without TLS, browsers lack the clipboard interface, and this falls back to a selection. */
 export async function copy(text, what) {
   try {
     await navigator.clipboard.writeText(text);
@@ -52,11 +52,11 @@ export async function copy(text, what) {
     area.select();
     const copied = document.execCommand("copy");
     area.remove();
-    if (!copied) return toast("The browser does not let pages copy here");
+    if (!copied) return toast("The browser does not allow copying here");
   }
   toast(`${what} copied`);
 }
 
-/** A button that copies what `text()` gives when it is pressed. */
+/** A button that copies the result of `text()`. */
 export const copyButton = (what, text) =>
   button("Copy", { class: "small", "aria-label": `Copy ${what}` }, () => copy(text(), what));

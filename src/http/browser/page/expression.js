@@ -1,8 +1,8 @@
-// Targets as text: what is being typed at the caret, and what a function makes of a target. No document is needed here.
+// Targets as text: what is at the caret, and how a function wraps a target. This file does not touch the document.
 
 const NAME = /[\w.*?[\]{}:#@$%+!~^&/<>=-]*$/;
 
-/** Which function's argument, and which text, the caret stands in. */
+/** What the caret is in: a name, a path, a quoted text, or a tag expression. */
 export function at(text, caret) {
   const before = text.slice(0, caret);
   const quote = openQuote(before);
@@ -19,7 +19,7 @@ export function at(text, caret) {
   return { kind: word.includes(".") ? "path" : "name", from, word };
 }
 
-/** Where the quote began that is still open at the end of the text. */
+/** Where the quote begins that is still open at the end of the text. */
 function openQuote(text) {
   let open;
   for (let i = 0; i < text.length; i += 1) {
@@ -33,7 +33,7 @@ function openQuote(text) {
   return open;
 }
 
-/** The function whose arguments the end of the text stands in. */
+/** The function in whose arguments the text ends. */
 function inside(text) {
   let depth = 0;
   for (let i = text.length - 1; i >= 0; i -= 1) {
@@ -44,10 +44,10 @@ function inside(text) {
   return undefined;
 }
 
-/** Does it draw something without a series to work on? */
+/** Does the function need no series as input? */
 export const makesSeries = (row) => !/^series/i.test(row.params?.[0]?.type ?? "");
 
-/** The call of a function on a target, with a value for each argument that it must have. */
+/** A call of a function on a target, with a sample value for each required argument. */
 export function wrap(row, target) {
   const rest = row.params.slice(makesSeries(row) ? 0 : 1);
   const needed = rest.filter((param) => param.required).map(sample);
@@ -78,12 +78,12 @@ function sample(param) {
   return SAMPLES[param.type] ?? `"${param.name}"`;
 }
 
-/** Is it a name or glob, without any function? */
+/** Is it a name or glob, without a function? */
 export const isPlain = (target) => !/[()|]/.test(target) || target.includes(";");
 
 /** Is it the name of one metric? */
 export const isMetric = (target) => isPlain(target) && (target.includes(";") || !/[*?[\]{}]/.test(target));
 
-/** All series that have this name before their tags. */
+/** All tagged series of this name. */
 export const seriesByName = (name) =>
   name.includes("'") ? `seriesByTag("name=${name}")` : `seriesByTag('name=${name}')`;

@@ -1,20 +1,22 @@
-// The graph: asks for what is selected, draws it with uPlot, and again as often as is wanted.
+// The graph: renders the targets, draws them with uPlot, and refreshes them.
 
 import { byId, el } from "./dom.js";
 import { Legend } from "./legend.js";
 import { zoomOut, zoomTo } from "./range.js";
-import { ask } from "./server.js";
+import { renderGood } from "./render.js";
 import { state } from "./state.js";
 import { colour } from "./theme.js";
-import { count, short, time } from "./words.js";
+import { count, sentence, short, time } from "./words.js";
 
-/** Lines that are drawn: more are not told apart by anybody. */
+/** Lines that are drawn: nobody can tell more of them apart. */
 const MOST_LINES = 100;
 const HUES = 10;
-/** How many slots away from the pointer a value may be. */
+/** Milliseconds until the next attempt if the server does not answer, whatever the refresh interval is. */
+const RETRY = 5000;
+/** How many slots from the pointer a value may be. */
 const REACH = 20;
 
-/** The parameters of the render that is shown, as it is sent and as it is shared. */
+/** The parameters of the render, for the request and for sharing. */
 export const renderParameters = (format, width) => ({
   target: state.targets,
   from: state.from,
@@ -24,7 +26,9 @@ export const renderParameters = (format, width) => ({
 });
 
 export class Graph {
-  constructor() {
+  /** `broken(reasons)` is called after each render with the reasons for targets that cannot be drawn. */
+  constructor(broken) {
+    this.broken = broken;
     this.place = byId("plot");
     this.note = byId("note");
     this.legend = new Legend(byId("legend"), this);
@@ -38,14 +42,14 @@ export class Graph {
     document.addEventListener("visibilitychange", () => document.hidden || this.wind());
   }
 
-  /** First and last second that is shown. */
+  /** The first and the last second of the graph. */
   shown() {
     const now = Date.now() / 1000;
     const { min, max } = this.plot?.scales.x ?? {};
     return [min ?? now - 3600, max ?? now];
   }
 
-  /** Starts the clock that draws again. A page that nobody sees asks for nothing. */
+  /** Starts the refresh timer. A hidden page asks for nothing. */
   wind() {
     clearInterval(this.timer);
     if (state.refresh > 0)
@@ -53,6 +57,7 @@ export class Graph {
   }
 
   async draw() {
+    clearTimeout(this.retry);
     this.running?.abort();
     const empty = state.targets.length === 0;
     byId("picture").classList.toggle("empty", empty);
@@ -62,16 +67,27 @@ export class Graph {
     this.place.setAttribute("aria-busy", "true");
     try {
       const width = Math.max(200, Math.round(this.place.clientWidth));
-      const found = await ask("render", renderParameters("json", width), signal);
-      if (!signal.aborted) this.show(found);
+      const { series, broken } = await renderGood(renderParameters("json", width), signal);
+      if (signal.aborted) return;
+      this.show(series);
+      this.broken(broken);
     } catch (error) {
-      if (error.name !== "AbortError") this.clear(error.message, true);
+      if (error.name !== "AbortError") this.failed(error);
     } finally {
       if (!signal.aborted) this.place.removeAttribute("aria-busy");
     }
   }
 
+  /** Says why there is no new graph. The last one stays unless the query itself is wrong. */
+  failed(error) {
+    if (error.status >= 400 && error.status < 500) return this.clear(error.message, true);
+    this.retry = setTimeout(() => this.draw(), RETRY);
+    const last = this.plot ? `This is the last graph, from ${time(this.drawnAt)}. ` : "";
+    this.say(`${sentence(error.message)} ${last}The page keeps trying.`, true);
+  }
+
   clear(text, wrong = false) {
+    this.broken(new Map());
     this.destroy();
     this.series = [];
     this.legend.show([]);
@@ -84,8 +100,9 @@ export class Graph {
   }
 
   show(found) {
+    this.drawnAt = Date.now() / 1000;
     if (found.length === 0)
-      return this.clear("No series match. A glob takes one * for each place between dots.");
+      return this.clear("No series match. In a glob, * matches one part between dots.");
     const drawn = found.slice(0, MOST_LINES);
     const hidden = new Set(this.series.filter((series) => series.hidden).map((series) => series.name));
     this.series = drawn.map(({ target, datapoints }, index) => ({
@@ -98,17 +115,17 @@ export class Graph {
     const empty = this.series.every(({ values }) => values.every((value) => value === null));
     if (found.length > drawn.length)
       this.say(
-        `The first ${drawn.length} of ${count(found.length)} series. Narrow the query to see the others.`,
+        `These are the first ${drawn.length} of ${count(found.length)} series. Narrow the query to see the others.`,
       );
     else this.say(empty ? "No points in this time range." : "");
     this.legend.show(this.series);
     this.plotAll();
   }
 
-  /** Draws the series there are. A plot of the same lines gets new points; anything else is made anew. */
+  /** Draws the series. If the lines are the same, the plot only gets new points; otherwise it is rebuilt. */
   plotAll() {
     if (this.series.length === 0 || this.place.clientWidth === 0) return;
-    // New points under a drag would end it.
+    // New points during a drag would end it.
     this.late = this.dragging;
     if (this.dragging) return;
     const data = window.uPlot.join(this.series.map(({ times, values }) => [times, values]));
@@ -134,7 +151,7 @@ export class Graph {
     this.shape = undefined;
   }
 
-  /** Draws again with other colours. */
+  /** Redraws in the current colours. */
   recolour() {
     this.shape = undefined;
     this.plotAll();
@@ -193,7 +210,7 @@ export class Graph {
     };
   }
 
-  /** Shows what was drawn over with the pointer. */
+  /** Zooms to the range that the user dragged over. */
   selected(plot) {
     const { left, width } = plot.select;
     if (width < 5) return;
@@ -201,7 +218,7 @@ export class Graph {
     plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
   }
 
-  /** Follows the pointer: values of that time in the legend, the nearest line beside the pointer. */
+  /** Follows the pointer: the legend shows the values of that time, and the tip names the nearest line. */
   pointed(plot) {
     const { idx, left, top } = plot.cursor;
     const inside = idx !== null && idx !== undefined && left >= 0;
@@ -226,18 +243,19 @@ export class Graph {
     this.tip.style.top = `${Math.min(Math.max(top - 12, 0), plot.over.clientHeight - 60)}px`;
   }
 
-  /** From the legend: shows or hides a line, or lets it stand out. */
+  /** Called by the legend to show or hide a line. */
   setHidden(index, hidden) {
     this.series[index].hidden = hidden;
     this.plotAll();
   }
 
+  /** Called by the legend to highlight a line. */
   standOut(index) {
     this.plot?.setSeries(index < 0 ? null : index + 1, { focus: true });
   }
 }
 
-/** Room above and below the lines; zero stays at the bottom where it is near. */
+/** Leaves room above and below the lines, and starts at zero if the values are close to it. */
 function comfortable(_plot, low, high) {
   if (low === null || high === null) return [0, 1];
   if (low === high) {
@@ -258,7 +276,7 @@ const TIMES = [
 ].map(([from, parts]) => [from, new Intl.DateTimeFormat(undefined, parts)]);
 const day = new Intl.DateTimeFormat(undefined, DAY);
 
-/** Times along the bottom, as fine as their distance asks for; below the first of a day its date. */
+/** Labels of the time axis, as precise as their distance needs. The first label of a day also has the date. */
 function moments(_plot, ticks, _axis, _space, distance) {
   const format = TIMES.find(([from]) => distance >= from)[1];
   let before;
@@ -271,13 +289,13 @@ function moments(_plot, ticks, _axis, _space, distance) {
   });
 }
 
-/** Wide enough for the longest label. */
+/** The width of the axis: enough for the longest label. */
 function gutter(plot, values) {
   const longest = Math.max(3, ...(values ?? []).map((value) => String(value).length));
   return 16 + longest * 7;
 }
 
-/** The place of the nearest value to the pointer, where the series has gaps or fewer points than others. */
+/** The index of the value nearest to the pointer, for series with gaps or with fewer points than others. */
 function nearby(plot, index, at) {
   const values = plot.data[index];
   for (let distance = 0; index > 0 && distance <= REACH; distance += 1) {
@@ -287,7 +305,7 @@ function nearby(plot, index, at) {
   return at;
 }
 
-/** Points between two gaps would not be seen as lines. */
+/** Points between two gaps, which are not visible as lines. */
 function lonely(plot, index, show) {
   if (show) return null;
   const values = plot.data[index];

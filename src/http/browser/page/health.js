@@ -1,4 +1,4 @@
-// How ingest and store are: a light in the bar, and the numbers behind it.
+// The health of ingest and store: a light in the bar, and figures in a panel.
 
 import { byId, el } from "./dom.js";
 import { health } from "./server.js";
@@ -7,7 +7,7 @@ import { about, bytes, count, short } from "./words.js";
 const EVERY = 10000;
 const EVERY_WHEN_EMPTY = 2000;
 
-/** Asks again and again while somebody looks; `told(health)` gets every answer. */
+/** Polls while the page is visible; `told(health)` gets every answer. */
 export function startHealth(told) {
   let before;
   let timer;
@@ -32,7 +32,7 @@ export function startHealth(told) {
     timer = setTimeout(look, wait);
   };
   document.addEventListener("visibilitychange", () => document.hidden || look());
-  // A second look soon after the first one gives a rate.
+  // Two answers make a rate, so the second request follows soon.
   look().then(() => setTimeout(look, 1500));
 }
 
@@ -50,10 +50,10 @@ function show(found, rate) {
       "dl",
       {},
       ...fact(
-        "Points taken",
-        `${count(found.points_stored)}${rate === undefined ? "" : `, now ${short(Math.max(0, rate))} a second`}`,
+        "Points stored",
+        `${count(found.points_stored)}${rate === undefined ? "" : `, now ${short(Math.max(0, rate))} per second`}`,
       ),
-      ...fact("Points refused", rejected || "none"),
+      ...fact("Points rejected", rejected || "none"),
       ...fact("Open connections", count(found.connections)),
       ...fact("Listens on", found.carbon ?? "no carbon port"),
     ),
@@ -70,7 +70,7 @@ function show(found, rate) {
       ...fact("In memory and log", `${count(found.points_in_memory)} points`),
       ...(found.points_waiting === null
         ? []
-        : fact("Wait for the cluster", `${count(found.points_waiting)} points`)),
+        : fact("Not in the cluster yet", `${count(found.points_waiting)} points`)),
     ),
     el(
       "p",
@@ -86,6 +86,6 @@ function gone() {
   byId("health-text").textContent = "No answer";
   byId("health-panel").replaceChildren(
     el("h2", {}, "The server does not answer"),
-    el("p", {}, "The page asks again every ten seconds."),
+    el("p", {}, "The page tries again every ten seconds."),
   );
 }

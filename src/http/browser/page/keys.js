@@ -1,4 +1,4 @@
-// Single keys that work wherever no text is being written.
+// Keyboard shortcuts. They do not apply in text fields.
 
 export function startKeys(actions) {
   addEventListener("keydown", (event) => {

@@ -1,4 +1,4 @@
-// The legend: one line for each series with what it says, and under the pointer the value of that moment.
+// The legend: one line for each series with its figures, or with its value at the pointer.
 
 import { el } from "./dom.js";
 import { short } from "./words.js";
@@ -71,7 +71,7 @@ export class Legend {
     this.graph.setHidden(index, hidden);
   }
 
-  /** The values at the pointer instead of the last ones. */
+  /** Shows the values at the pointer instead of the last ones. */
   values(values) {
     this.rows.forEach(({ last, numbers }, index) => {
       last.textContent = short(values ? values[index] : numbers.last);

@@ -1,4 +1,4 @@
-// What is known of one metric: its retention and the rule that gave it, first and last point, bytes.
+// The card about one metric: retention and its rule, first and last point, bytes.
 
 import { byId, el } from "./dom.js";
 import { metric } from "./server.js";
@@ -7,7 +7,7 @@ import { ago, bytes, count, short, span, time } from "./words.js";
 let running;
 let shown;
 
-/** Shows the card of a metric; hides it when there is none of that name. */
+/** Shows the card of a metric; hides it if no metric has that name. */
 export async function showMetric(name) {
   const place = byId("metric");
   running?.abort();
@@ -24,7 +24,7 @@ export async function showMetric(name) {
   }
 }
 
-/** The metric whose card is shown, or is about to be. */
+/** The metric whose card is shown or loading. */
 export const shownMetric = () => shown;
 
 export function hideMetric() {
@@ -84,7 +84,7 @@ function rule(found, asRuled, otherwise) {
 }
 
 function last(found) {
-  if (!found) return ["none in reach"];
+  if (!found) return ["none found"];
   return [
     el("strong", {}, short(found.value)),
     ` at ${time(found.time)} `,

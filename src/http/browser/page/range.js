@@ -1,4 +1,4 @@
-// The time range: what people usually want as buttons, anything that Graphite understands as text, and how often to draw again.
+// The time range: buttons for common ranges, text fields for any time that Graphite understands, and the refresh interval.
 
 import { button, byId, el } from "./dom.js";
 import { state } from "./state.js";
@@ -21,7 +21,7 @@ const REFRESH = [
   [300, "every 5 min"],
 ];
 
-/** Sets the bar up. `shown()` gives first and last second of the graph, `again()` draws it again. */
+/** Sets the bar up. `shown()` returns the first and the last second of the graph; `again()` refreshes it. */
 export function startRange({ shown, again }) {
   const usual = USUAL.map(([text, from]) =>
     button(text, { class: "choice", data: { from } }, () => state.set({ from, until: "now" })),
@@ -30,7 +30,7 @@ export function startRange({ shown, again }) {
   const until = edge("until", "Until");
   const refresh = el(
     "select",
-    { "aria-label": "Draw again", on: { change: () => state.set({ refresh: Number(refresh.value) }) } },
+    { "aria-label": "Refresh", on: { change: () => state.set({ refresh: Number(refresh.value) }) } },
     ...REFRESH.map(([seconds, text]) => el("option", { value: seconds }, text)),
   );
   const sign = (label, text, click) =>
@@ -47,7 +47,7 @@ export function startRange({ shown, again }) {
       sign("Later", "›", () => later(shown())),
       sign("Zoom out", "−", () => zoomOut(shown())),
     ),
-    el("div", { class: "again" }, refresh, sign("Draw again now", "↻", again)),
+    el("div", { class: "again" }, refresh, sign("Refresh now", "↻", again)),
   );
   state.watch(["from", "until", "refresh"], () => {
     from.value = words(state.from);
@@ -72,7 +72,7 @@ function edge(name, label) {
     "aria-label": label,
     spellcheck: "false",
     autocomplete: "off",
-    title: "As Graphite takes it: -3h, noon yesterday, 20:00_20260131; or 2026-01-31 20:00",
+    title: "A time as in Graphite (-3h, noon yesterday, 20:00_20260131), or 2026-01-31 20:00",
   });
   field.addEventListener("change", () =>
     state.set({ [name]: read(field.value) || (name === "from" ? "-1h" : "now") }),
@@ -81,7 +81,7 @@ function edge(name, label) {
   return field;
 }
 
-/** An absolute time in the reader's zone becomes seconds; anything else is for the server to understand. */
+/** Turns a date in the reader's time zone into seconds. The server reads everything else. */
 function read(text) {
   const trimmed = text.trim();
   const calendar = /^(\d{4})-(\d\d)-(\d\d)(?:[ T](\d\d):(\d\d)(?::(\d\d))?)?$/.exec(trimmed);
@@ -90,7 +90,7 @@ function read(text) {
   return String(Math.floor(new Date(year, month - 1, day, hour, minute, second).getTime() / 1000));
 }
 
-/** Seconds as a time in the reader's zone, to the minute. */
+/** Seconds as a date in the reader's time zone, to the minute. */
 function words(text) {
   if (!/^\d{9,10}$/.test(text)) return text;
   const date = new Date(Number(text) * 1000);

@@ -1,4 +1,4 @@
-// Search as you type: words find names, globs find what they match, and anything with a parenthesis is a target.
+// Search as you type: words find names, globs find their matches, and a text with a parenthesis is a target.
 
 import { complete } from "./completion.js";
 import { byId } from "./dom.js";
@@ -9,7 +9,7 @@ import { count } from "./words.js";
 const isGlob = (text) => /[*?[{]/.test(text);
 const isCall = (text) => /[(]/.test(text);
 
-/** Sets the field up. `reveal(node)` shows a name in the tree, `picked(name)` is called for a metric that is drawn. */
+/** Sets the field up. `reveal(node)` shows a name in the tree; `picked(name)` is called for a metric that is drawn. */
 export function startSearch({ reveal, picked }) {
   const field = byId("search");
   let note = "";
@@ -64,9 +64,9 @@ export function startSearch({ reveal, picked }) {
 
 function summary({ nodes, total, complete }) {
   const shown = nodes.length;
-  if (!complete) return `The first ${count(shown)} found in the time there is; one more word finds more`;
+  if (!complete) return `The search took too long; here are ${count(shown)} names. Add a word to find others`;
   if (total === 0) return "Nothing found";
   return shown < total
-    ? `${count(shown)} of ${count(total)}; one more word narrows it`
+    ? `${count(shown)} of ${count(total)}; add a word to narrow the search`
     : `${count(total)} found`;
 }

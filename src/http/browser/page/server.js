@@ -1,22 +1,49 @@
-// What the page asks the server. All addresses are relative, so that it works below a path of a proxy, too.
+// Requests to the server. All URLs are relative, so that the page also works below a path of a proxy.
 
-/** An answer that was none, with the server's own words. */
+/** The server refused, in its own words. */
 export class Refused extends Error {
   constructor(status, text) {
-    super(text.trim().split("\n")[0] || `the server answered ${status}`);
+    super(text.trim().split("\n")[0] || `The server answered ${status}.`);
     this.status = status;
+  }
+}
+
+/** No answer came. The browser's own words for that, such as "Failed to fetch", help nobody. */
+export class Unreachable extends Error {
+  constructor() {
+    super("The server does not answer.");
   }
 }
 
 /** GETs JSON. `parameters` is an object whose values may be lists. */
 export async function ask(path, parameters = {}, signal = undefined) {
-  const answer = await fetch(address(path, parameters), { signal });
-  if (!answer.ok) throw new Refused(answer.status, await answer.text());
-  // Python writes infinity as a number that is too large, which JSON.parse reads as infinity.
-  return answer.json();
+  return read(await get(path, parameters, signal));
 }
 
-/** A relative address with its parameters. */
+/** GETs an answer; throws if there is none, or if the server refuses. */
+export async function get(path, parameters, signal) {
+  const answer = await fetch(address(path, parameters), { signal }).catch(unlessAborted);
+  if (answer.ok) return answer;
+  // An HTML page is a proxy's, and says nothing to a person in one line.
+  const isPage = answer.headers.get("content-type")?.startsWith("text/html");
+  throw new Refused(answer.status, isPage ? "" : await answer.text().catch(unlessAborted));
+}
+
+/** The JSON of an answer. */
+export async function read(answer) {
+  // The server writes infinity as a number that is too large, and JSON.parse reads that as infinity.
+  return answer.json().catch((error) => {
+    if (error instanceof SyntaxError)
+      throw new Error("The answer is not Plumbago's. A proxy may want you to log in: reload the page.");
+    return unlessAborted(error);
+  });
+}
+
+function unlessAborted(error) {
+  throw error.name === "AbortError" ? error : new Unreachable();
+}
+
+/** A relative URL with its parameters. */
 export function address(path, parameters) {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(parameters)) {
@@ -39,7 +66,7 @@ export const health = (signal) => ask("internal/browser/health", {}, signal);
 
 let known;
 
-/** The render functions, by name; asked for once. */
+/** The render functions by name. They are loaded once. */
 export function functions() {
   known ??= ask("functions").catch((error) => {
     known = undefined;
@@ -48,7 +75,7 @@ export function functions() {
   return known;
 }
 
-/** Tags, or values of a tag, that begin so. A server without the tags API knows none. */
+/** Tags that begin with `prefix`; none if the server has no tags API. */
 export async function tagNames(prefix, signal) {
   return ask("tags/autoComplete/tags", { tagPrefix: prefix, limit: 30 }, signal).catch(nothing);
 }

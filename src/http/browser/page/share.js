@@ -1,4 +1,4 @@
-// What is shown, for use elsewhere: addresses of the render, and the targets as Grafana's query editor takes them.
+// Links for use elsewhere: the URLs of the render, and the targets for Grafana's query editor.
 
 import { byId, copyButton, el } from "./dom.js";
 import { renderParameters } from "./graph.js";

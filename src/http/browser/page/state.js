@@ -1,5 +1,5 @@
-// What is shown: targets, time range, refresh. It stands in the address of the page, so that it can be shared and goes back and
-// forth with the browser's own buttons.
+// The state of the page: targets, time range, refresh interval. It is kept in the page's URL, so that people can share it and the
+// browser's back button works.
 
 const DEFAULTS = { targets: [], from: "-1h", until: "now", refresh: 30 };
 
@@ -11,7 +11,7 @@ class State extends EventTarget {
     addEventListener("popstate", () => this.adopt(read()));
   }
 
-  /** Changes some of it, and tells everybody. */
+  /** Changes some keys, and notifies those that watch them. */
   set(changes) {
     const before = write(this);
     Object.assign(this, changes);

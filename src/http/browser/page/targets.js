@@ -1,15 +1,18 @@
-// The queries: one line for each target, with completion of functions, names and tags, and a field that wraps it in a function.
+// The queries: one row for each target, with completion of functions, names and tags, and a field that adds a function.
 
 import { complete } from "./completion.js";
 import { button, byId, copyButton, el } from "./dom.js";
 import { at, isMetric, makesSeries, wrap } from "./expression.js";
 import { children, functions, tagNames, tagValues } from "./server.js";
 import { state } from "./state.js";
-import { count } from "./words.js";
+import { count, sentence } from "./words.js";
 
 const MOST = 40;
 
-/** Sets the list up. `picked(name)` is called when somebody asks about a metric. */
+/** Why targets cannot be drawn, by target. */
+let mistakes = new Map();
+
+/** Sets the list up. `picked(name)` is called when the user asks about a metric. */
 export function startTargets(picked) {
   const place = byId("targets");
   const rows = el("div", { class: "rows" });
@@ -22,7 +25,26 @@ export function startTargets(picked) {
   });
 }
 
-/** Brings the lines in step with the targets, without touching the one that is being written in. */
+/** Shows next to each target why it cannot be drawn. */
+export function showMistakes(reasons) {
+  mistakes = reasons;
+  for (const line of document.querySelectorAll("#targets .target-row")) mark(line);
+}
+
+function mark(line) {
+  const field = line.querySelector(".target");
+  const reason = mistakes.get(field.value);
+  const place = line.querySelector(".mistake");
+  place.textContent = reason ? sentence(plain(reason)) : "";
+  place.hidden = !reason;
+  if (reason) field.setAttribute("aria-invalid", "true");
+  else field.removeAttribute("aria-invalid");
+}
+
+/** The reason without what the row says already. */
+const plain = (reason) => /^Invalid parameters \((.*)\)(?:; targets: ".*")?$/s.exec(reason)?.[1] ?? reason;
+
+/** Updates the rows from the targets. A field whose text has not changed is left alone, because the user may be typing in it. */
 function draw(rows, picked) {
   const lines = [...rows.children];
   const wanted = state.targets.length ? state.targets : [""];
@@ -32,6 +54,7 @@ function draw(rows, picked) {
     const field = line.querySelector(".target");
     if (field.value !== target) field.value = target;
     line.classList.toggle("plain", isMetric(target) && target !== "");
+    mark(line);
   });
 }
 
@@ -51,6 +74,7 @@ function row(index, picked) {
     autocapitalize: "none",
     placeholder: "A metric, a glob, or a function of them",
     "aria-label": `Query ${letter}`,
+    "aria-describedby": `mistake-${index}`,
   });
   const wrapper = el("input", {
     class: "function",
@@ -76,6 +100,7 @@ function row(index, picked) {
     about,
     copyButton(`target ${letter}`, () => field.value),
     remove,
+    el("p", { class: "mistake wrong", id: `mistake-${index}`, role: "status", hidden: true }),
   );
   const commit = () => put(index, field.value.trim());
   complete(field, { suggest: suggestIn(field), take: (item) => insert(field, item), submit: commit });
@@ -100,7 +125,7 @@ function drop(index) {
   state.set({ targets: state.targets.filter((_, at) => at !== index) });
 }
 
-/** Wraps a target; a function that needs none becomes a query of its own. */
+/** Wraps a target in a function. A function that needs no series becomes a query of its own. */
 function apply(index, field, wrapper, row) {
   wrapper.value = "";
   const target = field.value.trim();
@@ -128,7 +153,7 @@ function firstSentence(text) {
   return line.length > 160 ? `${line.slice(0, 157)}…` : line;
 }
 
-/** Functions whose name begins with the word come before those that have it somewhere. */
+/** The functions with the word in their names; those that begin with it come first. */
 async function matching(word) {
   const lower = word.toLowerCase();
   const rows = Object.values(await functions());
@@ -172,7 +197,7 @@ async function suggestNames(word, replace, signal) {
   const dot = word.lastIndexOf(".");
   const parent = word.slice(0, Math.max(dot, 0));
   const begin = word.slice(dot + 1).toLowerCase();
-  // Below a wildcard there is not one directory to list.
+  // A wildcard matches many directories, so there is no single one to list.
   if (/[*?[\]{}]/.test(word) || word === "") return [];
   const listing = await children(parent, { limit: 1000 }, signal);
   const path = (node) => (parent ? `${parent}.${node.name}` : node.name);
@@ -187,7 +212,7 @@ async function suggestNames(word, replace, signal) {
     );
 }
 
-/** Inside `seriesByTag('…')`: names of tags, then their values. */
+/** Completes inside `seriesByTag('…')`: first tags, then their values. */
 async function suggestTags({ word, from }, replace, signal) {
   const equals = /^([^=!]+)(!?=~?)(.*)$/.exec(word);
   if (!equals) {
@@ -207,6 +232,6 @@ async function suggestTags({ word, from }, replace, signal) {
 function insert(field, item) {
   field.setRangeText(item.insert, item.from, item.to, "end");
   field.focus();
-  // There is more to type behind these.
+  // After these, the next completion follows at once.
   if (/[.(=]$/.test(item.insert)) field.dispatchEvent(new Event("input"));
 }

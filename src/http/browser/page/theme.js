@@ -1,11 +1,11 @@
-// Light, dark, or as the system is. The choice stays in this browser.
+// The theme: light, dark, or as the system. The choice stays in this browser.
 
 import { byId } from "./dom.js";
 
 const CHOICES = { system: ["◐", "as the system"], light: ["☀", "light"], dark: ["☾", "dark"] };
 const KEY = "plumbago.theme";
 
-/** Sets the theme up; `changed` is called whenever colours are others than before. */
+/** Sets the theme up; `changed` is called whenever the colours change. */
 export function startTheme(changed) {
   apply(read());
   byId("theme").addEventListener("click", () => nextTheme(changed));
@@ -18,7 +18,7 @@ export function nextTheme(changed) {
   try {
     localStorage.setItem(KEY, next);
   } catch {
-    // A browser that keeps nothing keeps the choice for this page only.
+    // Without storage, the choice lasts as long as the page.
   }
   apply(next);
   changed();
@@ -43,7 +43,7 @@ function apply(choice) {
   button.title = `Colours: ${words}`;
 }
 
-/** A colour of the style sheet as the canvas can use it. */
+/** A colour of the style sheet, in a form that a canvas can use. */
 export function colour(name) {
   const probe = document.createElement("span");
   probe.style.color = `var(${name})`;

@@ -1,4 +1,4 @@
-// The tree of metrics: opened one directory at a time, with the number of metrics below each, walked by arrow keys.
+// The tree of metrics. It loads one directory at a time, shows the number of metrics below each, and follows the arrow keys.
 
 import { byId, el, toast } from "./dom.js";
 import { seriesByName } from "./expression.js";
@@ -6,13 +6,13 @@ import { children } from "./server.js";
 import { state } from "./state.js";
 import { count } from "./words.js";
 
-/** Children asked for at once. */
+/** Children per request. */
 const PAGE = 500;
 
 const natural = new Intl.Collator(undefined, { numeric: true });
 const order = (a, b) => natural.compare(a.name, b.name) || (a.name < b.name ? -1 : 1);
 
-/** One line of the tree, and what is below it. */
+/** One line of the tree, and everything below it. */
 class Node {
   constructor(tree, parent, found) {
     this.tree = tree;
@@ -28,7 +28,7 @@ class Node {
     this.update(found);
   }
 
-  /** Names with tags are no paths: below their own root stand names, and below these full names. */
+  /** Tagged names are not paths. Their own root has the names without tags, and below each of these the full names. */
   pathBelow(parent, found) {
     if (found.tagged) return "";
     if (this.tagged || !parent || parent.path === "") return found.name;
@@ -72,7 +72,7 @@ class Node {
     work();
   }
 
-  /** Takes what the server says of it now. */
+  /** Shows the current answer of the server. */
   update({ metric, directory, below }) {
     this.metric = metric;
     this.directory = directory;
@@ -85,12 +85,12 @@ class Node {
     this.mark();
   }
 
-  /** Shows whether it is drawn. */
+  /** Marks the metric if it is drawn. */
   mark() {
     if (this.metric) this.item.setAttribute("aria-selected", String(state.has(this.path)));
   }
 
-  /** What a click or Enter does: draw a metric, open a directory. */
+  /** A click or Enter: draws a metric, opens a directory. */
   act() {
     if (!this.metric) return this.toggle();
     state.toggle(this.path);
@@ -110,7 +110,7 @@ class Node {
     if (open) await this.load();
   }
 
-  /** Asks for the first children, or for those behind the last one that is here. */
+  /** Loads the first children, or those after `after`. */
   async load(after = undefined) {
     this.item.setAttribute("aria-busy", "true");
     try {
@@ -133,7 +133,7 @@ class Node {
       if (node) node.update(found);
       else known.set(found.name, new Node(this.tree, this, found));
     }
-    // What is not there any more goes, if all that there is was looked at.
+    // If the answer has all children, those that are missing from it are gone.
     const all = after === undefined && listing.nodes.length === listing.total;
     this.nodes = [...known.values()].filter((node) => !all || seen.has(node.name)).sort(order);
     this.last = listing.nodes.at(-1)?.name ?? this.last;
@@ -145,7 +145,7 @@ class Node {
     const rest = this.total - this.nodes.length;
     if (rest > 0) wanted.push(this.moreItem(rest));
     if (this === this.tree.root && this.tree.tagged) wanted.push(this.tree.tagged.item);
-    // Only what changed is touched: whoever is reading here keeps place and focus.
+    // Only changed items are moved, so that the reader keeps scroll position and focus.
     let here = this.group.firstElementChild;
     for (const item of wanted) {
       if (item === here) here = here.nextElementSibling;
@@ -189,7 +189,7 @@ class Node {
     if (first) this.tree.focus(first);
   }
 
-  /** The child of a name, which is put in when it is on a page that nobody asked for. */
+  /** The child of a name. It is added if it is on a page that is not loaded yet. */
   child(name, found) {
     let node = this.nodes.find((node) => node.name === name);
     if (!node) {
@@ -203,7 +203,7 @@ class Node {
 
 /** The whole tree. */
 export class Tree {
-  /** `picked(name)` is called when a metric was chosen here. */
+  /** `picked(name)` is called when the user selects a metric. */
   constructor(picked) {
     this.picked = picked;
     this.place = byId("tree");
@@ -218,7 +218,7 @@ export class Tree {
     state.watch(["targets"], () => this.items().forEach((item) => item.node.mark?.()));
   }
 
-  /** Reads anew what is open, so that counts are those of now. */
+  /** Reloads all open directories, to update the counts. */
   async refresh({ tagged }) {
     await this.root.load();
     this.showTagged(tagged);
@@ -229,7 +229,7 @@ export class Tree {
     if (!this.place.querySelector('[tabindex="0"]')) this.items()[0]?.setAttribute("tabindex", "0");
   }
 
-  /** Tagged metrics have a root of their own, below all others. */
+  /** Tagged metrics have their own root, below all others. */
   showTagged(number) {
     if (!number) {
       this.tagged = undefined;
@@ -242,7 +242,7 @@ export class Tree {
     this.root.arrange();
   }
 
-  /** Opens the way to a name; with `go` the focus goes there, too. */
+  /** Opens all directories above a name; with `go` the focus moves there, too. */
   async reveal({ name, metric, directory, below }, go) {
     let node = this.root;
     if (name.includes(";")) {
@@ -265,7 +265,7 @@ export class Tree {
     node.row.scrollIntoView({ block: "nearest" });
   }
 
-  /** All lines in the order of the page. */
+  /** All lines, in the order of the page. */
   items() {
     return [...this.place.querySelectorAll("[role=treeitem]")];
   }
@@ -283,7 +283,7 @@ export class Tree {
     }
   }
 
-  /** Puts the keyboard into the tree. */
+  /** Moves the focus into the tree. */
   enter() {
     (this.place.querySelector('[tabindex="0"]') ?? this.items()[0])?.focus();
   }

@@ -1,4 +1,4 @@
-// A server without metrics: how to send the first point. It goes away by itself when one arrives.
+// Shown while the server has no metrics: how to send the first point.
 
 import { byId, copyButton, el } from "./dom.js";
 
@@ -20,14 +20,14 @@ function content(carbon) {
         {},
         "This server listens on no carbon port. Set ",
         el("code", {}, "listen.carbon"),
-        " and start it again.",
+        " and restart it.",
       ),
     ];
   }
   const [host, port] = reachable(carbon);
   return [
     el("h1", {}, "No metrics yet"),
-    el("p", {}, "Send the first point. This page shows it as soon as it is here."),
+    el("p", {}, "Send the first point. This page shows it as soon as it arrives."),
     snippet("From a shell", `echo "hello.world 42 $(date +%s)" > /dev/tcp/${host}/${port}`),
     snippet("With netcat", `echo "hello.world 42 $(date +%s)" | nc -q 1 ${host} ${port}`),
     snippet(
@@ -62,7 +62,7 @@ function snippet(title, code) {
   );
 }
 
-/** A server that listens on all addresses is reached under the name the page came from. */
+/** The address for senders. A server that listens on all addresses has the host name of the page. */
 function reachable(carbon) {
   const colon = carbon.lastIndexOf(":");
   const host = carbon.slice(0, colon).replace(/^\[|\]$/g, "");

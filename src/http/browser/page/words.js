@@ -11,6 +11,9 @@ const UNITS = [
 /** 1,234,567 */
 export const count = (number) => whole.format(number);
 
+/** With a capital letter and an end. */
+export const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1).replace(/[^.!?]$/, "$&.");
+
 /** At most five characters or so: 1.2M, 0.031, 42. */
 export function short(value) {
   if (value === null || value === undefined || Number.isNaN(value)) return "–";
@@ -44,7 +47,7 @@ const SPANS = [
   [1, "second"],
 ];
 
-/** In the largest unit that leaves nothing over: 30 days, 90 seconds. */
+/** In the largest unit that divides it: 30 days, 90 seconds. */
 export function span(seconds) {
   const [size, name] = SPANS.find(([size]) => seconds % size === 0 && seconds >= size) ?? [1, "second"];
   const number = seconds / size;
@@ -64,7 +67,7 @@ const moment = new Intl.DateTimeFormat(undefined, {
   hourCycle: "h23",
 });
 
-/** A moment in the reader's own time zone. */
+/** A time in the reader's own time zone. */
 export const time = (seconds) => moment.format(new Date(seconds * 1000));
 
 /** How long ago. */

@@ -80,11 +80,11 @@ pub struct Progress {
     pub now: Option<String>,
 }
 
-/// Whoever makes tables holds this row of `plumbago_writers`: no replica has this number.
+/// A process that creates tables holds this row of `plumbago_writers` as a lock. No replica has this number.
 const LOCK_REPLICA: i16 = -1;
-/// A holder that died is followed after this time.
+/// After this time, another process takes the lock from a holder that died.
 const LOCK_SECS: i32 = 60;
-/// Longest time to wait for another one.
+/// How long to wait for another holder.
 const LOCK_PATIENCE: Duration = Duration::from_secs(600);
 
 /// Makes what is missing, and gives the number of things made, the table for the lock not counted. Keyspaces are made only with a `replication`. Several

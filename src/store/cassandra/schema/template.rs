@@ -1,4 +1,4 @@
-//! The templates of `/schema`, and what stands in them.
+//! The templates of `/schema`, and what is filled in.
 
 pub(super) const KEYSPACE: &str = include_str!("../../../../schema/keyspace.cql");
 pub(super) const POINTS_RAW: &str = include_str!("../../../../schema/points_raw.cql");
