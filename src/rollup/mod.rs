@@ -24,6 +24,7 @@ mod points;
 mod policies;
 mod recent;
 mod recovery;
+mod running;
 mod view;
 
 pub use copy::Copied;

@@ -28,7 +28,7 @@ pub mod clustered;
 pub mod embedded;
 mod upstream;
 
-pub use upstream::{Chore, Described, Doomed, Hit, LocalMetrics, Upstream};
+pub use upstream::{Chore, Described, Doomed, Hit, LocalMetrics, RunningVisitor, Upstream};
 
 use std::ops::{ControlFlow, RangeInclusive};
 use std::path::PathBuf;

@@ -29,7 +29,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use recovery::DirLock;
-pub use spool::{Content, Contents, OpenParcel, Parcel, Spool};
+pub use spool::{AFTER_CUT_US, Content, Contents, OpenParcel, Parcel, Spool};
 pub use standalone::Standalone;
 
 use super::{EventStore, MetricStore, PointStore, StoreError};
