@@ -25,6 +25,8 @@ mod policies;
 mod recent;
 mod recovery;
 mod running;
+#[cfg(test)]
+mod testing;
 mod view;
 
 pub use copy::Copied;

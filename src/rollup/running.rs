@@ -73,3 +73,88 @@ impl Points {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Bench, HOUR, METRIC, NOW};
+    use super::*;
+    use crate::store::StoreError;
+
+    const POLICY: &str = "360*10s:600*60s:48*3600s|sum|0";
+
+    /// Step, time, value and count of each slot.
+    type Slots = Vec<(u32, u32, f64, u32)>;
+
+    fn visit(bench: &Bench, least_step_secs: u32, now: u32) -> Slots {
+        let mut slots = Slots::new();
+        let take = |slots: &mut Slots, stage: plumbago_model::Stage, column: &crate::store::Column| {
+            for (at, &time) in column.times.iter().enumerate() {
+                slots.push((stage.step_secs, time, column.values[at], column.counts[at]));
+            }
+        };
+        let mut visit = |stage, metric, _, column: &_| -> Result<(), StoreError> {
+            assert_eq!(metric, METRIC);
+            take(&mut slots, stage, column);
+            Ok(())
+        };
+        let metrics = [METRIC, MetricId(1)];
+        bench.points.visit_running(&metrics, least_step_secs, now, &mut visit).unwrap();
+        slots
+    }
+
+    #[test]
+    fn slots_behind_the_mark_are_visited_as_they_follow_from_the_store() {
+        let bench = Bench::new(POLICY);
+        bench.put(0, &[(HOUR, 1.0, 0), (HOUR + 1790, 2.0, 0)]);
+        bench.mark(1, HOUR);
+        bench.mark(2, HOUR);
+        bench.append(HOUR + 20, 4.0);
+        let minutes = [(60, HOUR, 1.0, 1), (60, HOUR + 1740, 2.0, 1)];
+        assert_eq!(visit(&bench, 0, NOW - 1), [&minutes[..], &[(3600, HOUR, 3.0, 2)]].concat());
+        assert_eq!(visit(&bench, 600, NOW), [(3600, HOUR, 3.0, 2)], "a point in memory is left out");
+        bench.points.cut().unwrap();
+        assert_eq!(visit(&bench, 600, NOW), [(3600, HOUR, 7.0, 3)]);
+    }
+
+    #[test]
+    fn a_slot_that_is_over_is_visited_until_it_is_filled_in() {
+        let bench = Bench::new(POLICY);
+        bench.mark(2, HOUR);
+        bench.append(HOUR, 1.0);
+        bench.points.cut().unwrap();
+        let next = HOUR + 3600;
+        assert_eq!(visit(&bench, 600, next), [(3600, HOUR, 1.0, 1)]);
+        bench.mark(2, next);
+        assert_eq!(visit(&bench, 600, next), []);
+    }
+
+    #[test]
+    fn nothing_is_visited_of_a_metric_without_points_or_of_one_that_is_gone() {
+        let bench = Bench::new(POLICY);
+        bench.mark(2, HOUR);
+        assert_eq!(visit(&bench, 600, NOW), []);
+        bench.append(HOUR, 1.0);
+        bench.points.cut().unwrap();
+        assert_eq!(visit(&bench, 600, NOW).len(), 1);
+        bench.points.delete(&[METRIC]).unwrap();
+        assert_eq!(visit(&bench, 600, NOW), []);
+    }
+
+    #[test]
+    fn a_running_slot_is_what_a_fill_writes_when_the_slot_ends() {
+        let bench = Bench::new(POLICY);
+        bench.mark(2, HOUR - 3600);
+        // Late ones, a second value for a slot, and one that is too old for stage 0 and enters the minutes.
+        for (age, value) in [(0, 1.0), (90, 2.0), (90, 4.0), (2000, 8.0), (4000, 16.0)] {
+            bench.append(NOW - age, value);
+        }
+        bench.points.cut().unwrap();
+        let direct = 2 | plumbago_model::Partial::DIRECT;
+        let slots = [(3600, HOUR - 3600, 24.0, direct), (3600, HOUR, 5.0, 2)];
+        assert_eq!(visit(&bench, 3600, NOW), slots);
+        bench.points.settle(super::super::testing::POLICY, NOW).unwrap();
+        let mark = bench.points.mark(super::super::testing::POLICY, 2);
+        assert_eq!((bench.slot(2, HOUR - 3600), bench.slot(2, HOUR)), ((24.0, 2), (5.0, 2)));
+        assert_eq!((mark, visit(&bench, 3600, NOW)), (HOUR + 3600, Slots::new()));
+    }
+}

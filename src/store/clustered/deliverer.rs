@@ -6,10 +6,10 @@ use parking_lot::Mutex;
 use roaring::RoaringBitmap;
 use uuid::Uuid;
 
+use super::Clustered;
 use super::backoff::BackOff;
-use super::outdated::{Outdated, changes_running};
+use super::outdated::Outdated;
 use super::writer_number::WriterNumber;
-use super::{Clustered, now};
 use crate::store::cassandra::{Delivery, Sender};
 use crate::store::embedded::Parcel;
 use crate::store::{Column, StoreError};
@@ -91,7 +91,7 @@ impl Deliverer {
         Self { store, rows, number, telemetry, delivering: Mutex::new(()), backoff, outdated: None }
     }
 
-    /// Notes with each parcel that arrives whose running slots it changes.
+    /// Notes the metrics of each parcel that has arrived: their running slots may be others now.
     pub(super) fn noting(self, outdated: Arc<Outdated>) -> Self {
         Self { outdated: Some(outdated), ..self }
     }
@@ -169,12 +169,12 @@ impl Deliverer {
     }
 
     fn deliver(&self, parcel: Parcel, shard: i16) -> Result<Delivered, StoreError> {
-        let mut changed = RoaringBitmap::new();
-        let rows = self
-            .send_as(shard, parcel.cut_at_us, |delivery| self.put_all(parcel, delivery, &mut changed))?;
+        let mut metrics = RoaringBitmap::new();
+        let rows =
+            self.send_as(shard, parcel.cut_at_us, |delivery| self.put_all(parcel, delivery, &mut metrics))?;
         self.store.spool.remove(parcel)?;
         if let Some(outdated) = &self.outdated {
-            outdated.note(parcel.cut_at_us, changed);
+            outdated.note(parcel.cut_at_us, metrics);
         }
         Ok(Delivered { points: parcel.points, rows })
     }
@@ -193,23 +193,21 @@ impl Deliverer {
         rows
     }
 
-    /// Sends all that is in a parcel, and notes whose running slots it changes.
+    /// Sends all that is in a parcel, and gives the metrics that are in it.
     fn put_all(
         &self,
         parcel: Parcel,
         delivery: &dyn RowDelivery,
-        changed: &mut RoaringBitmap,
+        metrics: &mut RoaringBitmap,
     ) -> Result<(), StoreError> {
-        let (open, now) = (self.store.spool.open(parcel), now());
+        let open = self.store.spool.open(parcel);
         let mut contents = open.contents();
         while let Some(content) = contents.read_next() {
             // A metric that was deleted meanwhile has no id, and its points are not missed.
             let Some(metric) = self.store.identities.get(content.metric) else { continue };
             let method = content.method.unwrap_or(Aggregator::Average);
             delivery.put(content.stage, metric, method, content.column)?;
-            if changes_running(&content, now) {
-                changed.insert(content.metric.0);
-            }
+            metrics.insert(content.metric.0);
         }
         Ok(())
     }

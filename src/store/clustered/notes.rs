@@ -28,9 +28,9 @@ impl Notes<'_> {
         self.0.set_note(SHARD, &shard.to_string())
     }
 
-    /// The cluster has the running slots as they follow from all cuts up to this one, in microseconds since 1970.
-    pub(super) fn running_written_us(&self) -> Result<Option<i64>, StoreError> {
-        self.number(RUNNING_WRITTEN)
+    /// The cluster has the running slots as they follow from all cuts up to this one, in microseconds since 1970; 0 for none.
+    pub(super) fn running_written_us(&self) -> Result<i64, StoreError> {
+        Ok(self.number(RUNNING_WRITTEN)?.unwrap_or(0))
     }
 
     pub(super) fn set_running_written_us(&self, cut_us: i64) -> Result<(), StoreError> {

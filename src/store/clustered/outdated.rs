@@ -9,8 +9,7 @@ use std::time::Instant;
 use parking_lot::Mutex;
 use roaring::RoaringBitmap;
 
-use crate::store::embedded::Content;
-use plumbago_model::{MetricId, StageKind};
+use plumbago_model::MetricId;
 
 /// See the module documentation.
 #[derive(Default)]
@@ -92,17 +91,9 @@ impl Outdated {
     }
 }
 
-/// Does what a parcel holds of a metric change its running slots? A point of stage 0 may, whatever its age. An aggregated slot does
-/// if points entered it directly before it is over; all others were final when they were cut.
-pub(super) fn changes_running(content: &Content<'_>, now: u32) -> bool {
-    let last = content.column.times.last().copied().unwrap_or(0);
-    content.stage.kind == StageKind::Raw || last.saturating_add(content.stage.step_secs) > now
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::Column;
 
     fn metrics(ids: &[u32]) -> RoaringBitmap {
         ids.iter().copied().collect()
@@ -160,17 +151,5 @@ mod tests {
         outdated.note(20, metrics(&[2]));
         outdated.put_back(taken);
         assert_eq!(all(&outdated), [batch(10, &[1]), batch(20, &[2])]);
-    }
-
-    #[test]
-    fn only_points_and_slots_that_are_not_over_change_what_runs() {
-        let column = Column { times: vec![0, 3600], values: vec![1.0; 2], counts: vec![1; 2] };
-        let changes = |stage: &str, now| {
-            let stage = stage.parse().unwrap();
-            changes_running(&Content { stage, metric: MetricId(0), method: None, column: &column }, now)
-        };
-        assert!(changes("48*3600s_0", 1_000_000));
-        assert!(changes("48*3600s_aggr", 7199));
-        assert!(!changes("48*3600s_aggr", 7200));
     }
 }

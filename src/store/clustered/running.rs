@@ -19,9 +19,9 @@ use super::backoff::BackOff;
 use super::deliverer::Deliverer;
 use super::follower::Follower;
 use super::notes::Notes;
-use super::outdated::{Batch, Outdated, changes_running};
-use super::{BATCH, Clustered, now};
-use crate::store::embedded::{AFTER_CUT_US, Parcel};
+use super::outdated::{Batch, Outdated};
+use super::{BATCH, Clustered};
+use crate::store::embedded::AFTER_CUT_US;
 use crate::store::{LocalMetrics, StoreError};
 use crate::telemetry::Telemetry;
 
@@ -60,7 +60,7 @@ impl RunningSlots {
         telemetry: Arc<Telemetry>,
     ) -> Result<Self, StoreError> {
         let last_cut_us = store.spool.last_cut_us();
-        let is_complete = Notes(&store.local).running_written_us()? == Some(last_cut_us);
+        let is_complete = Notes(&store.local).running_written_us()? == last_cut_us;
         let round = Round {
             begins: Instant::now() + interval,
             next_id: None,
@@ -116,12 +116,14 @@ impl RunningSlots {
         let began = Instant::now();
         let is_over = || began.elapsed() >= limit;
         for parcel in self.store.spool.parcels().into_iter().take_while(|_| !is_over()) {
-            self.outdated.note(parcel.cut_at_us, self.changed_by(parcel));
+            self.outdated.note(parcel.cut_at_us, self.store.spool.open(parcel).metrics());
         }
         self.round.lock().next_id = Some(0);
         loop {
             if is_over() {
-                tracing::warn!("running slots were not all written before the stop; the next start writes them");
+                tracing::warn!(
+                    "running slots were not all written before the stop; the next start writes them"
+                );
                 return;
             }
             match self.write_next(local) {
@@ -176,7 +178,8 @@ impl RunningSlots {
     /// Follows the feed, unless that was done since the last cut was noted. Gives the moment up to which deletions are known.
     fn follow(&self, local: &dyn LocalMetrics) -> Result<Instant, StoreError> {
         let noted = self.outdated.last_noted();
-        if let Some(followed) = self.round.lock().followed.filter(|&at| noted.is_none_or(|noted| noted <= at)) {
+        if let Some(followed) = self.round.lock().followed.filter(|&at| noted.is_none_or(|noted| noted <= at))
+        {
             return Ok(followed);
         }
         let began = Instant::now();
@@ -199,16 +202,255 @@ impl RunningSlots {
         }
         Ok(())
     }
+}
 
-    /// The metrics whose running slots a parcel changes.
-    fn changed_by(&self, parcel: Parcel) -> RoaringBitmap {
-        let (open, now, mut metrics) = (self.store.spool.open(parcel), now(), RoaringBitmap::new());
-        let mut contents = open.contents();
-        while let Some(content) = contents.read_next() {
-            if changes_running(&content, now) {
-                metrics.insert(content.metric.0);
-            }
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{FakeNumber, FakeRows, FakeServer, FakeTables, clustered, commit, days};
+    use super::*;
+    use crate::store::cassandra::names::{Change, Cursor};
+    use plumbago_model::MetricId;
+    use uuid::Uuid;
+
+    const HOUR: Duration = Duration::from_secs(3600);
+    const A: MetricId = MetricId(0);
+    const B: MetricId = MetricId(1);
+
+    /// A server with two metrics, in front of a cluster.
+    struct Bench {
+        _dir: tempfile::TempDir,
+        store: Arc<Clustered>,
+        server: FakeServer,
+        tables: Arc<FakeTables>,
+        rows: FakeRows,
+        cuts: u64,
+    }
+
+    impl Bench {
+        fn new() -> Self {
+            let (_dir, store) = clustered();
+            store.identities.add([(A, "a"), (B, "b")].into_iter());
+            let (server, tables) = (FakeServer::with(&["a", "b"]), FakeTables::with(&[]));
+            Self { _dir, store, server, tables, rows: FakeRows::default(), cuts: 0 }
         }
-        metrics
+
+        /// A start, with its first round due at once.
+        fn start(&self) -> (Arc<Deliverer>, RunningSlots) {
+            let (rows, number) = (Box::new(self.rows.clone()), Box::new(FakeNumber::default()));
+            let (store, outdated) = (|| Arc::clone(&self.store), Arc::<Outdated>::default());
+            let deliverer = Deliverer::new(store(), rows, number, Arc::default());
+            let deliverer = Arc::new(deliverer.noting(Arc::clone(&outdated)));
+            let tables = Arc::<FakeTables>::clone(&self.tables);
+            let follower = Arc::new(Follower::new(tables, Arc::default(), store(), true).unwrap());
+            if !follower.goes_on() {
+                follower.restart(Cursor::now()).unwrap();
+            }
+            let telemetry = Arc::default();
+            let running =
+                RunningSlots::new(store(), Arc::clone(&deliverer), follower, outdated, HOUR, telemetry)
+                    .unwrap();
+            begin(&running);
+            (deliverer, running)
+        }
+
+        /// A cut with a point of a metric, whose day is now worth so much.
+        fn cut(&mut self, metric: MetricId, today: f64) {
+            self.server.set_today(metric, today);
+            self.cuts += 1;
+            commit(&self.store, self.cuts, metric, 1.0);
+        }
+
+        fn id(&self, metric: MetricId) -> Uuid {
+            self.store.identities.get(metric).unwrap()
+        }
+
+        /// What a reader of the table sees.
+        fn today(&self, metric: MetricId) -> Option<f64> {
+            self.rows.read(days(), self.id(metric), 0)
+        }
+
+        /// How many rows of running slots came.
+        fn written(&self) -> usize {
+            self.rows.arrived.lock().iter().filter(|row| row.stage == days()).count()
+        }
+    }
+
+    /// The next round begins now.
+    fn begin(running: &RunningSlots) {
+        running.round.lock().begins = Instant::now();
+    }
+
+    #[test]
+    fn a_round_writes_the_metrics_that_had_points_since_the_last() {
+        let mut bench = Bench::new();
+        let (deliverer, running) = bench.start();
+        bench.cut(A, 1.0);
+        bench.cut(B, 2.0);
+        deliverer.run();
+        assert!(!running.run(&bench.server, HOUR));
+        assert_eq!((bench.today(A), bench.today(B)), (Some(1.0), Some(2.0)));
+        assert_eq!(running.telemetry.running_rows.get(), 2);
+        bench.cut(B, 3.0);
+        deliverer.run();
+        assert!(!running.run(&bench.server, HOUR));
+        assert_eq!(bench.written(), 2, "the next round is an hour away");
+        begin(&running);
+        running.run(&bench.server, HOUR);
+        assert_eq!((bench.today(B), bench.written()), (Some(3.0), 3));
+        begin(&running);
+        running.run(&bench.server, HOUR);
+        assert_eq!(bench.written(), 3, "nothing has changed");
+    }
+
+    #[test]
+    fn a_round_goes_on_where_it_was_interrupted() {
+        let mut bench = Bench::new();
+        let (deliverer, running) = bench.start();
+        bench.cut(A, 1.0);
+        deliverer.run();
+        assert!(running.run(&bench.server, Duration::ZERO), "there is more");
+        running.stop();
+        assert!(running.run(&bench.server, HOUR), "the server stops");
+        assert_eq!(bench.written(), 0);
+        running.stopping.store(false, Ordering::Relaxed);
+        assert!(!running.run(&bench.server, HOUR));
+        assert_eq!(bench.today(A), Some(1.0));
+    }
+
+    #[test]
+    fn what_is_final_replaces_what_ran_even_if_it_arrives_first() {
+        let mut bench = Bench::new();
+        let (deliverer, running) = bench.start();
+        bench.cut(A, 1.0);
+        deliverer.run();
+        // The day ends: the next cut has it.
+        bench.cut(B, 2.0);
+        let last_us = bench.store.spool.last_cut_us();
+        let put_final = |delivery: &dyn super::super::RowDelivery| {
+            let column = crate::store::Column { times: vec![0], values: vec![10.0], counts: vec![9] };
+            delivery.put(days(), bench.id(A), plumbago_model::Aggregator::Sum, &column)
+        };
+        deliverer.send(last_us, put_final).unwrap();
+        running.run(&bench.server, HOUR);
+        assert_eq!((bench.written(), bench.today(A)), (2, Some(10.0)));
+    }
+
+    #[test]
+    fn a_row_is_younger_than_the_cut_it_follows_from_and_older_than_the_next() {
+        let mut bench = Bench::new();
+        let (deliverer, running) = bench.start();
+        bench.cut(A, 1.0);
+        let first_us = bench.store.spool.last_cut_us();
+        deliverer.run();
+        bench.cut(B, 1.0);
+        let next_us = bench.store.spool.last_cut_us();
+        running.run(&bench.server, HOUR);
+        let stamp_us = bench.rows.arrived.lock().last().unwrap().stamp_us;
+        assert!(first_us < stamp_us && stamp_us < next_us, "{first_us} {stamp_us} {next_us}");
+    }
+
+    #[test]
+    fn a_deletion_after_the_last_point_of_a_metric_is_final() {
+        let mut bench = Bench::new();
+        let (deliverer, running) = bench.start();
+        bench.cut(A, 1.0);
+        let deleted_us = bench.store.spool.last_cut_us() + 2;
+        // Another metric has points after the deletion, of which this server has not heard.
+        bench.cut(B, 2.0);
+        bench.rows.erase_at(bench.id(A), deleted_us);
+        deliverer.run();
+        running.run(&bench.server, HOUR);
+        assert_eq!((bench.today(A), bench.today(B)), (None, Some(2.0)));
+    }
+
+    #[test]
+    fn a_deletion_before_the_last_point_of_a_metric_is_known_when_its_turn_comes() {
+        let mut bench = Bench::new();
+        let (deliverer, running) = bench.start();
+        bench.cut(A, 1.0);
+        deliverer.run();
+        *bench.tables.feed.lock() = vec![Change::Deleted { name: "a".to_owned() }];
+        running.run(&bench.server, HOUR);
+        assert_eq!((bench.server.names(), bench.written()), (vec!["b".to_owned()], 0));
+    }
+
+    #[test]
+    fn what_could_not_be_written_is_written_later() {
+        let mut bench = Bench::new();
+        let (deliverer, running) = bench.start();
+        bench.cut(A, 1.0);
+        deliverer.run();
+        bench.rows.is_away.store(true, Ordering::Relaxed);
+        assert!(!running.run(&bench.server, HOUR));
+        assert!(running.trouble().unwrap().contains("it is away"));
+        bench.rows.arrived.lock().clear();
+        bench.rows.is_away.store(false, Ordering::Relaxed);
+        assert!(!running.run(&bench.server, HOUR), "it rests after a failure");
+        assert_eq!(bench.today(A), None);
+        running.backoff.succeeded();
+        running.run(&bench.server, HOUR);
+        assert_eq!((bench.today(A), running.trouble()), (Some(1.0), None));
+    }
+
+    #[test]
+    fn nothing_is_written_before_the_feed_is_followed() {
+        let mut bench = Bench::new();
+        let (deliverer, running) = bench.start();
+        bench.cut(A, 1.0);
+        deliverer.run();
+        bench.tables.is_away.store(true, Ordering::Relaxed);
+        running.run(&bench.server, HOUR);
+        assert_eq!(bench.written(), 0);
+        running.finish(&bench.server, HOUR);
+        assert_eq!(bench.written(), 0);
+    }
+
+    #[test]
+    fn a_stop_writes_what_is_left_also_of_a_cut_that_was_not_delivered() {
+        let mut bench = Bench::new();
+        let (deliverer, running) = bench.start();
+        bench.cut(A, 1.0);
+        deliverer.run();
+        bench.cut(B, 2.0);
+        running.finish(&bench.server, HOUR);
+        assert_eq!((bench.today(A), bench.today(B)), (Some(1.0), Some(2.0)));
+        assert_eq!(bench.store.spool.points(), 1, "the cut itself waits for the next start");
+        let (_, running) = bench.start();
+        running.run(&bench.server, HOUR);
+        assert_eq!(bench.written(), 2, "a start after such a stop has nothing to make up for");
+    }
+
+    #[test]
+    fn a_start_after_a_crash_writes_everything() {
+        let mut bench = Bench::new();
+        let (deliverer, _) = bench.start();
+        bench.cut(A, 1.0);
+        bench.cut(B, 2.0);
+        deliverer.run();
+        let (_, running) = bench.start();
+        running.run(&bench.server, HOUR);
+        assert_eq!((bench.today(A), bench.today(B)), (Some(1.0), Some(2.0)));
+    }
+
+    #[test]
+    fn a_stop_that_must_not_wait_leaves_it_to_the_next_start() {
+        let mut bench = Bench::new();
+        let (deliverer, running) = bench.start();
+        bench.cut(A, 1.0);
+        deliverer.run();
+        running.finish(&bench.server, Duration::ZERO);
+        assert_eq!(bench.written(), 0);
+        let (_, running) = bench.start();
+        running.run(&bench.server, HOUR);
+        assert_eq!(bench.today(A), Some(1.0));
+    }
+
+    #[test]
+    fn a_stop_without_a_writer_number_does_not_take_one() {
+        let mut bench = Bench::new();
+        let (_, running) = bench.start();
+        bench.cut(A, 1.0);
+        running.finish(&bench.server, HOUR);
+        assert_eq!((bench.written(), running.deliverer.has_number()), (0, false));
     }
 }

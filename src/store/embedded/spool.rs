@@ -6,6 +6,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use roaring::RoaringBitmap;
+
 use super::block::{Block, Cursor};
 use super::codec::{Chunk, Samples};
 use super::points::BlockStore;
@@ -128,6 +130,18 @@ impl OpenParcel {
             column: Column::default(),
         }
     }
+
+    /// The metrics that have something in it.
+    pub fn metrics(&self) -> RoaringBitmap {
+        let mut metrics = RoaringBitmap::new();
+        for block in self.state.blocks().filter(|b| b.info().meta.cut_from == self.cut) {
+            let mut cursor = block.cursor();
+            while super::merge::advance(&mut cursor) {
+                metrics.extend(cursor.current().map(|(metric, _)| metric));
+            }
+        }
+        metrics.into_iter().filter(|metric| !self.state.deleted.contains(metric)).collect()
+    }
 }
 
 /// Reads a parcel from its beginning to its end.
@@ -190,4 +204,18 @@ pub(super) fn next_parcel(cut: u64, points: u64, last_us: i64) -> Parcel {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     let now = i64::try_from(since.as_micros()).unwrap_or(i64::MAX);
     Parcel { cut, points, cut_at_us: now.max(last_us + AFTER_CUT_US + 1) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cuts_leave_room_between_them_even_while_the_clock_is_set_back() {
+        let now_us = next_parcel(1, 0, 0).cut_at_us;
+        let ahead_us = now_us + 3_600_000_000;
+        let next_us = next_parcel(2, 0, ahead_us).cut_at_us;
+        assert!(ahead_us + AFTER_CUT_US < next_us, "{ahead_us} {next_us}");
+        assert!(next_parcel(2, 0, now_us).cut_at_us < ahead_us, "otherwise the clock counts");
+    }
 }
