@@ -1,4 +1,4 @@
-//! Metrics whose running slots in the cluster lack points that were delivered since, by the cut that has their newest points.
+//! Metrics whose running slots in the cluster lack what was delivered since, by the last cut that has something of them.
 //!
 //! The cut decides the write time stamp of their rows. A row must not be younger than the points in it: a metric that somebody
 //! deletes would come back with it.
@@ -25,7 +25,7 @@ struct OfCut {
     metrics: RoaringBitmap,
 }
 
-/// Metrics whose newest points came with the same cut.
+/// Metrics of which the same cut was the last to have something.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Batch {
     pub(super) cut_us: i64,
@@ -34,7 +34,7 @@ pub(super) struct Batch {
 }
 
 impl Outdated {
-    /// Notes that metrics have points in a cut. Those that have points in a later one stay with that.
+    /// Notes that a cut has something of these metrics. Those of which a later one has something stay with that.
     pub(super) fn note(&self, cut_us: i64, metrics: RoaringBitmap) {
         self.note_at(cut_us, metrics, Instant::now());
     }
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_metric_belongs_to_the_last_cut_that_has_points_of_it_in_whatever_order_they_are_noted() {
+    fn a_metric_belongs_to_its_last_cut_in_whatever_order_they_are_noted() {
         let outdated = Outdated::default();
         outdated.note(20, metrics(&[2, 3]));
         outdated.note(10, metrics(&[1, 2]));
