@@ -90,6 +90,7 @@ telemetry! {
     partitions_expired: "counter" "plumbago_partitions_expired_total" "Partitions dropped because their retention passed.",
     points_delivered: "counter" "plumbago_points_delivered_total" "Points that arrived in the cluster.",
     rows_delivered: "counter" "plumbago_rows_delivered_total" "Rows that arrived in the cluster, including those of aggregated stages.",
+    running_rows: "counter" "plumbago_running_rows_total" "Rows of slots that are not over yet that arrived in the cluster; the counter of rows delivered does not include them.",
     names_delivered: "counter" "plumbago_names_delivered_total" "Metrics whose names arrived in the cluster.",
     names_loaded: "gauge" "plumbago_names_loaded" "1 when all names of the cluster are known here.",
     cluster_trouble: "gauge" "plumbago_cluster_trouble" "1 while points do not arrive in the cluster; the log says why.",

@@ -49,6 +49,8 @@ pub struct Cassandra {
     pub reload_interval: Duration,
     /// Points are sent this often.
     pub flush_interval: Duration,
+    /// Aggregated slots that are not over yet are sent this often; zero means never.
+    pub running_interval: Duration,
     /// Most bytes that may wait to be sent.
     pub spool_bytes: u64,
     /// Most batches in flight.
@@ -190,6 +192,7 @@ impl Default for Cassandra {
             hide_expired: true,
             reload_interval: Duration::from_secs(24 * 3600),
             flush_interval: Duration::from_secs(60),
+            running_interval: Duration::from_secs(600),
             spool_bytes: 10 << 30,
             max_in_flight: 128,
             max_queries: 256,

@@ -201,6 +201,7 @@ fn resolve_cassandra(raw: raw::Cassandra, tls: raw::Tls) -> Cassandra {
         hide_expired: raw.hide_expired.0,
         reload_interval: raw.reload_interval.0,
         flush_interval: raw.flush_interval.0,
+        running_interval: raw.running_interval.0,
         spool_bytes: raw.spool_bytes.0,
         max_in_flight: to_usize(raw.max_in_flight.0),
         max_queries: to_usize(raw.max_queries.0),

@@ -102,6 +102,7 @@ sections! {
         hide_expired: Switch = "true", "With the index in memory: hide metrics that were not written to for longer than their retention. They come back with their next point.";
         reload_interval: Time<0> = r#""24h""#, "With `index = \"memory\"`: how often to reload all names, to forget those that expired and those that others, such as BigGraphite's tools, removed from the tables; 0 means never.";
         flush_interval: Time<1> = r#""1m""#, "How often to send points to the cluster; less often while it is slow. Longer means fewer, fuller writes. Other servers see points after this time, this one at once.";
+        running_interval: Time<0> = r#""10m""#, "How often to send the aggregated slots that are not over yet, such as today's of a daily stage, so that BigGraphite's readers see them too. They are also sent at a stop. 0 means never: a slot is then sent when it ends.";
         spool_bytes: Size<1> = r#""10GiB""#, "Most disk that points waiting for the cluster may use (about two bytes a point); beyond it the server stops reading from senders.";
         max_in_flight: Positive = "128", "Most batches in flight to the cluster at once; fewer while it is slow.";
         max_queries: Positive = "256", "Most queries to the cluster at once, over all readers.";
@@ -127,7 +128,7 @@ sections! {
         max_future: Time<0> = r#""1d""#, "Reject points further ahead of the clock than this.";
         keep_infinite: Switch = "true", "Store `inf` and `-inf` values instead of dropping them.";
         max_event_bytes: Size<64> = r#""64KiB""#, "Longest event that `/events/` accepts, all of its text together.";
-        drain_timeout: Time<0> = r#""5s""#, "How long connections may keep sending after the server is asked to stop.";
+        drain_timeout: Time<0> = r#""5s""#, "How long connections may keep sending after the server is asked to stop. In front of Cassandra, also how long the stop may then take to send slots that are not over yet.";
     }
 
     http: Http "http" "HTTP options." {

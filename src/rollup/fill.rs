@@ -13,11 +13,11 @@ use crate::store::{Column, Cut, Mark, StoreError};
 use plumbago_model::{MetricId, Policy, PolicyId, SlotRange, Stage};
 
 /// Slots filled in by one commit. After a long stop there are many, and the finer stage is read in pieces that fit into memory.
-const PIECE_SLOTS: u32 = 512;
+pub(super) const PIECE_SLOTS: u32 = 512;
 /// A slot waits this long after its end, so that most late points are in before it is written.
 const GRACE_SECS: u32 = 60;
 /// Metrics aggregated together.
-const BATCH: usize = 64;
+pub(super) const BATCH: usize = 64;
 
 impl Points {
     /// Fills in the aggregated stages that have enough finished slots. Returns the number of stages moved forward.
@@ -148,21 +148,8 @@ impl Points {
         let stage = policy.1.retention.stages()[level];
         let method = policy.1.aggregator;
         let current = batch.first().is_some_and(|&(_, current)| current);
-        let view = View::open_stored(self, policy, ids.clone(), current);
-        let mut column = Column::default();
-        for (id, window) in ids.into_iter().zip(view.read(level, range)?) {
-            column.clear();
-            for at in 0..range.len {
-                let partial = window.partial(at);
-                if partial.count() > 0 {
-                    column.push_partial(range.time(at), partial);
-                }
-            }
-            if !column.times.is_empty() {
-                cut.put(stage, id, method, &column)?;
-            }
-        }
-        Ok(())
+        let view = View::open_stored(self, policy, ids, current);
+        each_column(&view, level, range, &mut |id, column| cut.put(stage, id, method, column))
     }
 
     /// The metrics that have a policy, and those that had it before.
@@ -173,4 +160,27 @@ impl Points {
         let has = |m: &MetricId| memory.live.state(*m).is_some_and(|s| s.policy == id);
         (all.filter(has).collect(), former.into_iter().filter(|m| !has(m)).collect())
     }
+}
+
+/// The slots of a stage that hold something, metric by metric.
+pub(super) fn each_column(
+    view: &View<'_>,
+    level: usize,
+    range: SlotRange,
+    visit: &mut dyn FnMut(MetricId, &Column) -> Result<(), StoreError>,
+) -> Result<(), StoreError> {
+    let mut column = Column::default();
+    for (&id, window) in view.metrics().iter().zip(view.read(level, range)?) {
+        column.clear();
+        for at in 0..range.len {
+            let partial = window.partial(at);
+            if partial.count() > 0 {
+                column.push_partial(range.time(at), partial);
+            }
+        }
+        if !column.times.is_empty() {
+            visit(id, &column)?;
+        }
+    }
+    Ok(())
 }

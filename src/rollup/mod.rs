@@ -25,6 +25,9 @@ mod points;
 mod policies;
 mod recent;
 mod recovery;
+mod running;
+#[cfg(test)]
+mod testing;
 mod unload;
 mod view;
 

@@ -112,6 +112,11 @@ impl<'a> View<'a> {
         Self { points, snapshot: points.store().snapshot(), policy_id, policy, metrics, memory, current }
     }
 
+    /// What it looks at.
+    pub(super) fn metrics(&self) -> &[MetricId] {
+        &self.metrics
+    }
+
     /// The stage at `level` for all metrics of the view.
     pub(super) fn read(&self, level: usize, range: SlotRange) -> Result<Vec<Window>, StoreError> {
         let all: Vec<usize> = (0..self.metrics.len()).collect();

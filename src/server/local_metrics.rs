@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::engine::Engine;
+use super::engine::{Engine, now};
 use crate::index::FindLimits;
 use crate::rollup::PointsError;
-use crate::store::{Described, Hit, LocalMetrics, StoreError};
+use crate::store::{Described, Hit, LocalMetrics, RunningVisitor, StoreError};
 use plumbago_model::glob::Glob;
 use plumbago_model::{Cancel, MetricId, Policy, QueryError};
 
@@ -60,6 +60,15 @@ impl LocalMetrics for Engine {
 
     fn forget(&self, metrics: &[MetricId]) -> Result<(), StoreError> {
         Engine::forget(self, metrics).map_err(above)
+    }
+
+    fn visit_running(
+        &self,
+        metrics: &[MetricId],
+        least_step_secs: u32,
+        visit: &mut RunningVisitor<'_>,
+    ) -> Result<(), StoreError> {
+        self.points.visit_running(metrics, least_step_secs, now(), visit)
     }
 }
 

@@ -95,7 +95,7 @@ pub fn run(config: Config) -> Result<()> {
         );
     }
     engine.points.cut().context("writing the points in memory to the store; they stay in the log")?;
-    engine.store.upstream.leave();
+    engine.store.upstream.leave(&*engine);
     match engine.store.upstream.spooled_points() {
         None => eprintln!("stopped: everything is on disk"),
         Some(spooled) => eprintln!(

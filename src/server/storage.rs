@@ -75,6 +75,8 @@ fn link_settings(config: &Config) -> LinkSettings {
         writer: cassandra.writer,
         writer_file: config.store.path.join("writer.json"),
         flush_interval: cassandra.flush_interval,
+        running_interval: Some(cassandra.running_interval).filter(|interval| *interval > Duration::ZERO),
+        stop_limit: config.ingest.drain_timeout,
         spool_bytes: cassandra.spool_bytes,
         max_in_flight: cassandra.max_in_flight,
         indexes: match cassandra.index {

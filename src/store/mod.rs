@@ -29,7 +29,7 @@ pub mod clustered;
 pub mod embedded;
 mod upstream;
 
-pub use upstream::{Chore, Described, Doomed, Hit, LocalMetrics, Upstream};
+pub use upstream::{Chore, Described, Doomed, Hit, LocalMetrics, RunningVisitor, Upstream};
 
 use std::collections::BTreeMap;
 use std::ops::{ControlFlow, RangeInclusive};

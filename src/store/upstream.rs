@@ -8,9 +8,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::StoreError;
+use super::{Column, StoreError};
 use plumbago_model::glob::Glob;
-use plumbago_model::{Cancel, MetricId, Policy, QueryError, Span, Stage};
+use plumbago_model::{Aggregator, Cancel, MetricId, Policy, QueryError, Span, Stage};
 
 /// Where the data of this machine goes.
 pub trait Upstream: Send + Sync {
@@ -70,8 +70,8 @@ pub trait Upstream: Send + Sync {
     /// The server stops: chores end soon, even if the spool is not empty.
     fn stop(&self);
 
-    /// The server has stopped: others need not wait for it.
-    fn leave(&self);
+    /// The server has stopped, and all its points are in blocks: the last thing it does here.
+    fn leave(&self, local: &dyn LocalMetrics);
 }
 
 /// Work that a store repeats on its own thread.
@@ -113,7 +113,19 @@ pub trait LocalMetrics: Send + Sync {
 
     /// Forgets metrics, their names and their points, on this machine.
     fn forget(&self, metrics: &[MetricId]) -> Result<(), StoreError>;
+
+    /// Visits the aggregated slots of some metrics that no cut has written yet, the running ones included, as they follow from
+    /// the cuts so far. Stages with shorter slots than `least_step_secs` are left out, and so are metrics that are gone.
+    fn visit_running(
+        &self,
+        metrics: &[MetricId],
+        least_step_secs: u32,
+        visit: &mut RunningVisitor<'_>,
+    ) -> Result<(), StoreError>;
 }
+
+/// Gets some slots of a metric; the method is how their partials were made.
+pub type RunningVisitor<'a> = dyn FnMut(Stage, MetricId, Aggregator, &Column) -> Result<(), StoreError> + 'a;
 
 /// What is known here of a metric.
 #[derive(Clone, Debug, PartialEq)]

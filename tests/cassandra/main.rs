@@ -22,6 +22,7 @@ mod operate;
 #[path = "../server/protobuf.rs"]
 mod protobuf;
 mod replicas;
+mod running;
 mod schema;
 mod secure;
 mod servers;

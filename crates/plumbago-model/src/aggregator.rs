@@ -132,7 +132,11 @@ impl Aggregator {
             let sum = sums.into_iter().find(|sum| sum / divisor == value)?;
             Some(Partial { value: sum, count })
         };
-        let power = 1 << count.ilog2();
+        // An avg_zero is divided by all of its slots, so only a count beyond them changes the divisor.
+        let power = match self {
+            Aggregator::AvgZero => slots.max(count).checked_next_power_of_two().unwrap_or(count),
+            _ => 1 << count.ilog2(),
+        };
         exact(count).or_else(|| exact(power)).unwrap_or(Partial { value, count: 1 })
     }
 }
@@ -237,8 +241,11 @@ mod tests {
         for count in 1..5000 {
             value = (value * 1.37 + 0.3) % 1e6;
             for method in Aggregator::ALL {
+                for slots in [360, 4096, 86_400] {
+                    let partial = method.unfinish(value, count, slots);
+                    assert_eq!(method.finish(partial, slots, 0.0), Some(value), "{method}, {count}, {slots}");
+                }
                 let partial = method.unfinish(value, count, 4096);
-                assert_eq!(method.finish(partial, 4096, 0.0), Some(value), "{method} of {count}");
                 assert!(partial.count() > count / 2, "{method} of {count} counts {}", partial.count());
             }
         }

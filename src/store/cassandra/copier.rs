@@ -6,8 +6,8 @@
 //! replica, under a number that no server has. A reader adds that row to what servers write for the new name: after a rename in
 //! the middle of an hour, both halves of the hour are there. Copying again replaces the row.
 //!
-//! Aggregates of the last minutes are not in the tables yet, and those of the current day only appear when it is over, under
-//! the old name. They are computed from the finer stage, as a reader does.
+//! Aggregates of the last minutes are not in the tables yet, and a slot that is still running gets its final value when it is over,
+//! under the old name. They are computed from the finer stage, as a reader does.
 
 use std::sync::Arc;
 

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use roaring::RoaringBitmap;
 use uuid::Uuid;
 
 use super::Clustered;
 use super::backoff::BackOff;
+use super::outdated::Outdated;
 use super::writer_number::WriterNumber;
 use crate::store::cassandra::{Delivery, Sender};
 use crate::store::embedded::Parcel;
@@ -70,6 +72,8 @@ pub struct Deliverer {
     /// One parcel at a time: delivering one twice does no harm, but counts it twice.
     delivering: Mutex<()>,
     backoff: BackOff,
+    /// Where to note which metrics were delivered, if somebody wants to know.
+    outdated: Option<Arc<Outdated>>,
 }
 
 impl Deliverer {
@@ -84,7 +88,12 @@ impl Deliverer {
             "points do not arrive in the cluster; they wait on disk",
             "points arrive in the cluster again",
         );
-        Self { store, rows, number, telemetry, delivering: Mutex::new(()), backoff }
+        Self { store, rows, number, telemetry, delivering: Mutex::new(()), backoff, outdated: None }
+    }
+
+    /// Notes the metrics of each parcel that has arrived: their running slots may be others now.
+    pub(super) fn noting(self, outdated: Arc<Outdated>) -> Self {
+        Self { outdated: Some(outdated), ..self }
     }
 
     /// What keeps points from arriving, if something does.
@@ -127,6 +136,23 @@ impl Deliverer {
         self.number.release();
     }
 
+    /// Does this server have a number to write under?
+    pub(super) fn has_number(&self) -> bool {
+        self.number.is_held()
+    }
+
+    /// Sends rows beside the parcels, with a write time stamp of their own. Gives their number.
+    pub(super) fn send(
+        &self,
+        timestamp_us: i64,
+        put: impl FnOnce(&dyn RowDelivery) -> Result<(), StoreError>,
+    ) -> Result<u64, StoreError> {
+        let _delivering = self.delivering.lock();
+        let shard = self.number.shard()?;
+        self.store.set_shard(shard)?;
+        self.send_as(shard, timestamp_us, put)
+    }
+
     /// Delivers the oldest parcel; `None` when there is none. After an error it is still in the spool, and delivering it
     /// again changes nothing that has arrived.
     pub fn deliver_next(&self) -> Result<Option<Delivered>, StoreError> {
@@ -143,17 +169,37 @@ impl Deliverer {
     }
 
     fn deliver(&self, parcel: Parcel, shard: i16) -> Result<Delivered, StoreError> {
-        let delivery = self.rows.begin(shard, parcel.cut_at_us);
-        let put = self.put_all(parcel, &*delivery);
-        // What is in flight ends first, so that nothing of this attempt arrives during the next.
-        let rows = delivery.finish();
-        put?;
-        let rows = rows?;
+        let mut metrics = RoaringBitmap::new();
+        let rows =
+            self.send_as(shard, parcel.cut_at_us, |delivery| self.put_all(parcel, delivery, &mut metrics))?;
         self.store.spool.remove(parcel)?;
+        if let Some(outdated) = &self.outdated {
+            outdated.note(parcel.cut_at_us, metrics);
+        }
         Ok(Delivered { points: parcel.points, rows })
     }
 
-    fn put_all(&self, parcel: Parcel, delivery: &dyn RowDelivery) -> Result<(), StoreError> {
+    fn send_as(
+        &self,
+        shard: i16,
+        timestamp_us: i64,
+        put: impl FnOnce(&dyn RowDelivery) -> Result<(), StoreError>,
+    ) -> Result<u64, StoreError> {
+        let delivery = self.rows.begin(shard, timestamp_us);
+        let put = put(&*delivery);
+        // What is in flight ends first, so that nothing of this attempt arrives during the next.
+        let rows = delivery.finish();
+        put?;
+        rows
+    }
+
+    /// Sends all that is in a parcel, and gives the metrics that are in it.
+    fn put_all(
+        &self,
+        parcel: Parcel,
+        delivery: &dyn RowDelivery,
+        metrics: &mut RoaringBitmap,
+    ) -> Result<(), StoreError> {
         let open = self.store.spool.open(parcel);
         let mut contents = open.contents();
         while let Some(content) = contents.read_next() {
@@ -161,6 +207,7 @@ impl Deliverer {
             let Some(metric) = self.store.identities.get(content.metric) else { continue };
             let method = content.method.unwrap_or(Aggregator::Average);
             delivery.put(content.stage, metric, method, content.column)?;
+            metrics.insert(content.metric.0);
         }
         Ok(())
     }
@@ -168,78 +215,27 @@ impl Deliverer {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::atomic::Ordering;
+    use std::time::Instant;
 
-    use super::super::testing::{away, clustered, policy};
+    use super::super::outdated::Batch;
+    use super::super::testing::{FakeNumber, FakeRows, clustered, commit};
     use super::*;
-    use crate::store::Position;
     use plumbago_model::MetricId;
 
-    /// Values with the time stamp of their parcel, in the order in which they came.
-    type Arrived = Arc<Mutex<Vec<(i64, Vec<f64>)>>>;
+    const METRIC: MetricId = MetricId(0);
 
-    #[derive(Default, Clone)]
-    struct FakeRows {
-        arrived: Arrived,
-        is_away: Arc<AtomicBool>,
-    }
-
-    struct FakeDelivery<'a>(&'a FakeRows, i64);
-
-    impl RowWriter for FakeRows {
-        fn begin(&self, _: i16, timestamp_us: i64) -> Box<dyn RowDelivery + '_> {
-            Box::new(FakeDelivery(self, timestamp_us))
-        }
-
-        fn stop(&self) {}
-    }
-
-    impl RowDelivery for FakeDelivery<'_> {
-        fn put(&self, _: Stage, _: Uuid, _: Aggregator, column: &Column) -> Result<(), StoreError> {
-            self.0.arrived.lock().push((self.1, column.values.clone()));
-            Ok(())
-        }
-
-        fn finish(self: Box<Self>) -> Result<u64, StoreError> {
-            if self.0.is_away.load(Ordering::Relaxed) { Err(away()) } else { Ok(1) }
-        }
-    }
-
-    /// The number 5, or the one that the test says the cluster gives.
-    struct FakeNumber(Arc<Mutex<i16>>);
-
-    impl WriterNumber for FakeNumber {
-        fn is_held(&self) -> bool {
-            false
-        }
-
-        fn shard(&self) -> Result<i16, StoreError> {
-            Ok(*self.0.lock())
-        }
-
-        fn release(&self) {}
-    }
-
-    fn commit(store: &Clustered, cut: u64, value: f64) {
-        let stage = policy().retention.stages()[0];
-        let mut begun = store.points.begin().unwrap();
-        let column = Column { times: vec![60 * cut as u32], values: vec![value], counts: Vec::new() };
-        begun.put(stage, MetricId(0), Aggregator::Sum, &column).unwrap();
-        begun.commit(Position { cut, ..Position::default() }).unwrap();
-    }
-
-    fn deliverer(store: &Arc<Clustered>, rows: &FakeRows, shard: &Arc<Mutex<i16>>) -> Deliverer {
-        let number = Box::new(FakeNumber(Arc::clone(shard)));
-        Deliverer::new(Arc::clone(store), Box::new(rows.clone()), number, Arc::default())
+    fn deliverer(store: &Arc<Clustered>, rows: &FakeRows, number: &FakeNumber) -> Deliverer {
+        Deliverer::new(Arc::clone(store), Box::new(rows.clone()), Box::new(number.clone()), Arc::default())
     }
 
     #[test]
     fn parcels_arrive_in_order_and_a_failed_one_comes_again_before_the_next() {
         let (_dir, store) = clustered();
-        store.identities.add([(MetricId(0), "a")].into_iter());
-        (1..=3).for_each(|cut| commit(&store, cut, cut as f64));
+        store.identities.add([(METRIC, "a")].into_iter());
+        (1..=3).for_each(|cut| commit(&store, cut, METRIC, cut as f64));
         let rows = FakeRows::default();
-        let deliverer = deliverer(&store, &rows, &Arc::new(Mutex::new(5)));
+        let deliverer = deliverer(&store, &rows, &FakeNumber::default());
         rows.is_away.store(true, Ordering::Relaxed);
         deliverer.run();
         assert!(deliverer.trouble().unwrap().contains("it is away"));
@@ -247,21 +243,20 @@ mod tests {
         rows.is_away.store(false, Ordering::Relaxed);
         deliverer.run();
         assert_eq!((deliverer.trouble(), store.spool.is_empty()), (None, true));
+        assert_eq!(rows.values(), [1.0, 1.0, 2.0, 3.0]);
         let arrived = rows.arrived.lock();
-        let values: Vec<f64> = arrived.iter().flat_map(|(_, values)| values.clone()).collect();
-        assert_eq!(values, [1.0, 1.0, 2.0, 3.0]);
-        assert_eq!(arrived[0].0, arrived[1].0, "again with the same time stamp");
-        assert!(arrived.is_sorted_by_key(|(stamp, _)| *stamp));
+        assert_eq!(arrived[0].stamp_us, arrived[1].stamp_us, "again with the same time stamp");
+        assert!(arrived.is_sorted_by_key(|row| row.stamp_us));
     }
 
     #[test]
     fn it_rests_after_a_failure() {
         let (_dir, store) = clustered();
-        store.identities.add([(MetricId(0), "a")].into_iter());
-        commit(&store, 1, 1.0);
+        store.identities.add([(METRIC, "a")].into_iter());
+        commit(&store, 1, METRIC, 1.0);
         let rows = FakeRows::default();
         rows.is_away.store(true, Ordering::Relaxed);
-        let deliverer = deliverer(&store, &rows, &Arc::new(Mutex::new(5)));
+        let deliverer = deliverer(&store, &rows, &FakeNumber::default());
         deliverer.run_if_due();
         deliverer.run_if_due();
         assert_eq!(rows.arrived.lock().len(), 1);
@@ -270,24 +265,42 @@ mod tests {
     #[test]
     fn points_of_a_metric_that_was_deleted_are_not_delivered() {
         let (_dir, store) = clustered();
-        commit(&store, 1, 1.0);
+        commit(&store, 1, METRIC, 1.0);
         let rows = FakeRows::default();
-        deliverer(&store, &rows, &Arc::new(Mutex::new(5))).run();
+        deliverer(&store, &rows, &FakeNumber::default()).run();
         assert!(store.spool.is_empty() && rows.arrived.lock().is_empty());
     }
 
     #[test]
     fn a_directory_never_writes_under_another_number() {
         let (_dir, store) = clustered();
-        store.identities.add([(MetricId(0), "a")].into_iter());
-        commit(&store, 1, 1.0);
-        let (rows, shard) = (FakeRows::default(), Arc::new(Mutex::new(5)));
-        let deliverer = deliverer(&store, &rows, &shard);
+        store.identities.add([(METRIC, "a")].into_iter());
+        commit(&store, 1, METRIC, 1.0);
+        let (rows, number) = (FakeRows::default(), FakeNumber::default());
+        let deliverer = deliverer(&store, &rows, &number);
         deliverer.run();
-        commit(&store, 2, 2.0);
-        *shard.lock() = 6;
+        commit(&store, 2, METRIC, 2.0);
+        number.shard.store(6, Ordering::Relaxed);
         deliverer.run();
         assert!(deliverer.trouble().unwrap().contains("cannot go on as replica 0 writer 6"));
         assert_eq!(store.spool.points(), 1);
+        assert!(deliverer.send(7, |_| Ok(())).is_err(), "not beside the parcels either");
+    }
+
+    #[test]
+    fn a_parcel_that_has_arrived_leaves_the_running_slots_of_its_metrics_outdated() {
+        let (_dir, store) = clustered();
+        store.identities.add([(METRIC, "a")].into_iter());
+        commit(&store, 1, METRIC, 1.0);
+        let (rows, outdated) = (FakeRows::default(), Arc::<Outdated>::default());
+        let deliverer = deliverer(&store, &rows, &FakeNumber::default()).noting(Arc::clone(&outdated));
+        let cut_us = store.spool.last_cut_us();
+        rows.is_away.store(true, Ordering::Relaxed);
+        deliverer.run();
+        assert_eq!(outdated.take(0, 10, Instant::now()), [], "it has not arrived");
+        rows.is_away.store(false, Ordering::Relaxed);
+        deliverer.run();
+        assert_eq!(outdated.take(0, 10, Instant::now()), [Batch { cut_us, metrics: vec![METRIC] }]);
+        assert_eq!(store.spool.last_cut_us(), cut_us, "a cut is remembered when its parcel is gone");
     }
 }

@@ -4,24 +4,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::Clustered;
-use super::adopted::Adopted;
-use super::backoff::BackOff;
+use super::assembly::{ClusterSide, Eraser, Shared};
 use super::deliverer::Deliverer;
-use super::follower::Follower;
 use super::lookup::Lookup;
 use super::name_sender::NameSender;
 use super::name_sync::NameSync;
-use super::reloader::{ReloadState, Reloader};
-use super::schema_watch::SchemaWatch;
-use super::strays::Strays;
-use super::tables::{CassandraTables, NameTables};
+use super::running::RunningSlots;
 use super::usage::Usage;
-use super::vanished::Vanished;
-use super::writer_number::LeasedNumber;
-use crate::store::cassandra::names::{Creation, Names};
+use super::{Clustered, SchemaWatch};
+use crate::store::cassandra::Cluster;
 use crate::store::cassandra::schema::Indexes;
-use crate::store::cassandra::{Cluster, Sender, erase};
 use crate::store::{Chore, Doomed, Hit, LocalMetrics, StoreError, Upstream};
 use crate::telemetry::Telemetry;
 use plumbago_model::glob::Glob;
@@ -29,6 +21,8 @@ use plumbago_model::{Cancel, MetricId, Policy, QueryError};
 
 /// How often the spool is looked at.
 const DELIVER_TICK: Duration = Duration::from_millis(100);
+/// How long running slots are written before the spool is looked at again.
+const RUNNING: Duration = Duration::from_secs(5);
 
 /// What the configuration says about the link.
 #[derive(Clone, Debug)]
@@ -41,6 +35,10 @@ pub struct LinkSettings {
     pub writer_file: PathBuf,
     /// Points are delivered this often.
     pub flush_interval: Duration,
+    /// Running slots are written this often; `None` means never.
+    pub running_interval: Option<Duration>,
+    /// How long a stop may take to write running slots.
+    pub stop_limit: Duration,
     /// Most bytes in the spool.
     pub spool_bytes: u64,
     /// Most batches of rows under way.
@@ -61,18 +59,15 @@ pub struct LinkSettings {
 
 /// See the module documentation.
 pub struct Link {
-    cluster: Arc<Cluster>,
-    store: Arc<Clustered>,
-    schema: Arc<SchemaWatch>,
+    shared: Shared,
+    eraser: Box<dyn Eraser>,
     deliverer: Arc<Deliverer>,
+    /// `None` where nobody wants running slots.
+    running: Option<Arc<RunningSlots>>,
     names: Arc<NameSync>,
     sender: Arc<NameSender>,
     lookup: Lookup,
     usage: Arc<Usage>,
-    tables: Arc<dyn NameTables>,
-    telemetry: Arc<Telemetry>,
-    flush_interval: Duration,
-    spool_bytes: u64,
 }
 
 impl Link {
@@ -84,94 +79,38 @@ impl Link {
         settings: LinkSettings,
         telemetry: Arc<Telemetry>,
     ) -> Result<Self, StoreError> {
-        let (schema, default) = (Arc::new(schema), Arc::new(settings.default_policy));
-        let tables: Arc<dyn NameTables> = Arc::new(CassandraTables {
-            names: Names::new(Arc::clone(&cluster), settings.indexes),
-            default: Arc::clone(&default),
-            creation: Creation { per_second: settings.creates_per_second, ..Creation::default() },
-        });
-        let rows = Box::new(Sender::new(Arc::clone(&cluster), settings.max_in_flight));
-        let number = Box::new(LeasedNumber::new(
-            Arc::clone(&cluster),
-            Arc::clone(&schema),
-            settings.replica,
-            settings.writer,
-            settings.writer_file,
-        ));
-        let deliverer = Deliverer::new(Arc::clone(&store), rows, number, Arc::clone(&telemetry));
-        let adopted = Arc::new(Adopted::default());
-        let sender = Arc::new(NameSender::new(
-            Arc::clone(&tables),
-            Arc::clone(&adopted),
-            Arc::clone(&store),
-            Arc::clone(&telemetry),
-        )?);
-        let lookup = Lookup {
-            tables: Arc::clone(&tables),
-            adopted: Arc::clone(&adopted),
-            sender: Arc::clone(&sender),
-            default: Arc::clone(&default),
-        };
-        let usage = Arc::new(Usage::new(Arc::clone(&tables), Arc::clone(&store)));
-        let strays = Arc::new(Strays::new(Arc::clone(&tables), Arc::clone(&adopted), default));
-        let follower = Arc::new(Follower::new(
-            Arc::clone(&tables),
-            Arc::clone(&adopted),
-            Arc::clone(&store),
-            settings.names_in_memory,
-        )?);
-        let state = ReloadState::new(&follower, &store)?;
-        let reloader = settings.names_in_memory.then(|| Reloader {
-            tables: Arc::clone(&tables),
-            adopted,
-            sender: Arc::clone(&sender),
-            follower: Arc::clone(&follower),
-            strays: Arc::clone(&strays),
-            vanished: Vanished::new(Arc::clone(&tables), Arc::clone(&follower)),
-            store: Arc::clone(&store),
-            interval: settings.reload_interval,
-            hide_expired: settings.hide_expired,
-            state,
-        });
-        let backoff = BackOff::new(
-            "the names of the cluster are out of reach; this server goes on with those it knows",
-            "the names of the cluster are in reach again",
-        );
-        let names = Arc::new(NameSync {
-            schema: Arc::clone(&schema),
-            sender: Arc::clone(&sender),
-            follower,
-            reloader,
-            strays,
-            usage: Arc::clone(&usage),
-            backoff,
-            telemetry: Arc::clone(&telemetry),
-        });
-        Ok(Self {
-            cluster,
-            store,
-            schema,
-            deliverer: Arc::new(deliverer),
-            names,
-            sender,
-            lookup,
-            usage,
-            tables,
-            telemetry,
-            flush_interval: settings.flush_interval,
-            spool_bytes: settings.spool_bytes,
-        })
+        let schema = Arc::new(schema);
+        let side = ClusterSide::new(cluster, &schema, &settings);
+        Self::with(side, store, schema, settings, telemetry)
+    }
+
+    fn with(
+        side: ClusterSide,
+        store: Arc<Clustered>,
+        schema: Arc<SchemaWatch>,
+        settings: LinkSettings,
+        telemetry: Arc<Telemetry>,
+    ) -> Result<Self, StoreError> {
+        let ClusterSide { tables, rows, number, eraser } = side;
+        let default = Arc::new(settings.default_policy.clone());
+        let adopted = Arc::default();
+        let shared = Shared { tables, store, schema, adopted, default, telemetry, settings };
+        let (sender, follower, usage) = (shared.sender()?, shared.follower()?, shared.usage());
+        let (deliverer, running) = shared.deliveries(rows, number, &follower)?;
+        let names = shared.name_sync(&sender, follower, &usage)?;
+        let lookup = shared.lookup(&sender);
+        Ok(Self { shared, eraser, deliverer, running, names, sender, lookup, usage })
     }
 
     /// What keeps points from arriving, if something does.
     fn trouble(&self) -> Option<String> {
-        self.schema.trouble().or_else(|| self.deliverer.trouble())
+        self.shared.schema.trouble().or_else(|| self.deliverer.trouble())
     }
 }
 
 impl Upstream for Link {
     fn start(&self) -> Result<(), StoreError> {
-        Ok(self.schema.inspect()?)
+        Ok(self.shared.schema.inspect()?)
     }
 
     fn is_sole_writer(&self) -> bool {
@@ -208,24 +147,24 @@ impl Upstream for Link {
 
     /// Points go first, so that after a failure the names can be found again.
     fn delete(&self, metrics: &[Doomed], now: u32) -> Result<(), StoreError> {
-        let identities = &self.store.identities;
+        let identities = &self.shared.store.identities;
         let known = |doomed: &Doomed| Some((identities.get(doomed.id)?, doomed.stages.clone()));
-        erase(&self.cluster, &metrics.iter().filter_map(known).collect::<Vec<_>>(), now)?;
+        self.eraser.erase(&metrics.iter().filter_map(known).collect::<Vec<_>>(), now)?;
         let names: Vec<String> = metrics.iter().map(|doomed| doomed.name.clone()).collect();
-        self.tables.delete(&names)
+        self.shared.tables.delete(&names)
     }
 
     /// The last cut must have arrived: while the cluster is slow, cuts grow larger, and larger ones are cheaper to deliver.
     fn wants_cut(&self, since_last: Duration) -> bool {
-        since_last >= self.flush_interval && self.store.spool.is_empty()
+        since_last >= self.shared.settings.flush_interval && self.shared.store.spool.is_empty()
     }
 
     fn spooled_points(&self) -> Option<u64> {
-        Some(self.store.spool.points())
+        Some(self.shared.store.spool.points())
     }
 
     fn is_spool_full(&self) -> bool {
-        self.store.spool.bytes() >= self.spool_bytes
+        self.shared.store.spool.bytes() >= self.shared.settings.spool_bytes
     }
 
     fn check(&self) -> Result<(), String> {
@@ -249,28 +188,36 @@ impl Upstream for Link {
 
     fn chores(&self) -> Vec<Arc<dyn Chore>> {
         let deliveries = Deliveries {
-            schema: Arc::clone(&self.schema),
+            schema: Arc::clone(&self.shared.schema),
             deliverer: Arc::clone(&self.deliverer),
+            running: self.running.clone(),
             names: Arc::clone(&self.names),
-            telemetry: Arc::clone(&self.telemetry),
+            telemetry: Arc::clone(&self.shared.telemetry),
         };
         vec![Arc::new(deliveries), Arc::<NameSync>::clone(&self.names)]
     }
 
     fn stop(&self) {
-        self.schema.stop();
+        self.shared.schema.stop();
         self.deliverer.stop();
+        if let Some(running) = &self.running {
+            running.stop();
+        }
     }
 
-    fn leave(&self) {
+    fn leave(&self, local: &dyn LocalMetrics) {
+        if let Some(running) = self.running.as_ref().filter(|_| self.trouble().is_none()) {
+            running.finish(local, self.shared.settings.stop_limit);
+        }
         self.deliverer.release();
     }
 }
 
-/// Delivers parcels, and says in the counters whether the cluster is in trouble.
+/// Delivers parcels and running slots, and says in the counters whether the cluster is in trouble.
 struct Deliveries {
     schema: Arc<SchemaWatch>,
     deliverer: Arc<Deliverer>,
+    running: Option<Arc<RunningSlots>>,
     names: Arc<NameSync>,
     telemetry: Arc<Telemetry>,
 }
@@ -280,13 +227,19 @@ impl Chore for Deliveries {
         "deliver"
     }
 
-    fn run(&self, _: &dyn LocalMetrics) -> Duration {
+    fn run(&self, local: &dyn LocalMetrics) -> Duration {
+        let mut has_more = false;
         if self.schema.pass().is_ok() {
             self.deliverer.run_if_due();
+            // Points come first.
+            if let Some(running) = self.running.as_ref().filter(|_| self.deliverer.trouble().is_none()) {
+                has_more = running.run(local, RUNNING);
+            }
         }
-        let trouble =
-            self.schema.trouble().or_else(|| self.deliverer.trouble()).or_else(|| self.names.trouble());
+        let running = || self.running.as_ref().and_then(|running| running.trouble());
+        let points = self.schema.trouble().or_else(|| self.deliverer.trouble());
+        let trouble = points.or_else(running).or_else(|| self.names.trouble());
         self.telemetry.cluster_trouble.set(u64::from(trouble.is_some()));
-        DELIVER_TICK
+        if has_more { Duration::ZERO } else { DELIVER_TICK }
     }
 }

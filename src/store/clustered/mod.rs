@@ -11,12 +11,15 @@
 //! | file            | what it is for                                                          |
 //! |-----------------|-------------------------------------------------------------------------|
 //! | `link`          | all parts put together, as the server sees them                         |
+//! | `assembly`      | how each part is made                                                   |
 //! | `points`        | the slots: written here, read from both sides                           |
 //! | `reader`        | what all writers have, and what is still in the spool                   |
 //! | `identities`    | the metrics' ids in the cluster                                         |
 //! | `shard`         | the shard this directory writes under                                   |
 //! | `deliverer`     | delivering parcels, in order, until they have arrived                   |
 //! | `writer_number` | the number this server writes under, leased                             |
+//! | `running`       | writing slots that are not over yet                                     |
+//! | `outdated`      | which metrics have new points since their running slots were written    |
 //! | `name_sync`     | one round of all that keeps names the same                              |
 //! | `name_sender`   | sending names that were created here                                    |
 //! | `schema_watch`  | waiting until the cluster has the tables that are needed                |
@@ -32,6 +35,7 @@
 //! | `backoff`       | when to try again, and what to log                                      |
 
 mod adopted;
+mod assembly;
 mod backoff;
 mod deliverer;
 mod follower;
@@ -41,9 +45,11 @@ mod lookup;
 mod name_sender;
 mod name_sync;
 mod notes;
+mod outdated;
 mod points;
 mod reader;
 mod reloader;
+mod running;
 mod schema_watch;
 mod shard;
 mod strays;

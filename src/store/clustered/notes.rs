@@ -8,6 +8,7 @@ const FOLLOWED: &str = "names_followed_ms";
 const DELETIONS_FOLLOWED: &str = "names_deletions_ms";
 const LOADED: &str = "names_loaded";
 const TOUCHED: &str = "names_touched_hour";
+const RUNNING_WRITTEN: &str = "running_written_us";
 const SHARD: &str = "shard";
 
 /// The notes in a data directory.
@@ -25,6 +26,15 @@ impl Notes<'_> {
 
     pub(super) fn set_shard(&self, shard: i16) -> Result<(), StoreError> {
         self.0.set_note(SHARD, &shard.to_string())
+    }
+
+    /// The cluster has the running slots as they follow from all cuts up to this one, in microseconds since 1970; 0 for none.
+    pub(super) fn running_written_us(&self) -> Result<i64, StoreError> {
+        Ok(self.number(RUNNING_WRITTEN)?.unwrap_or(0))
+    }
+
+    pub(super) fn set_running_written_us(&self, cut_us: i64) -> Result<(), StoreError> {
+        self.0.set_note(RUNNING_WRITTEN, &cut_us.to_string())
     }
 
     /// Every metric with a smaller id is in the cluster.

@@ -1,20 +1,24 @@
 //! A server and a cluster without either: what the tests of the parts talk to.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI16, Ordering};
 
 use parking_lot::Mutex;
+use uuid::Uuid;
 
-use super::Clustered;
+use super::assembly::Eraser;
+use super::deliverer::{RowDelivery, RowWriter};
 use super::tables::{IsKnown, NameTables};
+use super::{Clustered, WriterNumber};
 use crate::store::cassandra::names::{
     Change, Cursor, Listed, LookupError, LookupLimits, NewMetric, Outcome, StrayWalk,
 };
 use crate::store::cassandra::{Cluster, ClusterError, Fault, Settings};
-use crate::store::{Described, Hit, LocalMetrics, StoreError};
+use crate::store::{Column, Described, Hit, LocalMetrics, Position, RunningVisitor, StoreError};
 use plumbago_model::glob::Glob;
-use plumbago_model::{Cancel, MetricId, Policy, QueryError, Span};
+use plumbago_model::{Aggregator, Cancel, MetricId, Policy, QueryError, Span, Stage};
 
 /// A policy that keeps an hour.
 pub(super) fn policy() -> Arc<Policy> {
@@ -34,6 +38,15 @@ pub(super) fn clustered() -> (tempfile::TempDir, Arc<Clustered>) {
     (dir, store)
 }
 
+/// Cuts one value of a metric, which goes into the spool.
+pub(super) fn commit(store: &Clustered, cut: u64, metric: MetricId, value: f64) {
+    let stage = policy().retention.stages()[0];
+    let mut begun = store.points.begin().unwrap();
+    let column = Column { times: vec![60 * cut as u32], values: vec![value], counts: Vec::new() };
+    begun.put(stage, metric, Aggregator::Sum, &column).unwrap();
+    begun.commit(Position { cut, ..Position::default() }).unwrap();
+}
+
 /// What a cluster that is away answers.
 pub(super) fn away() -> StoreError {
     ClusterError::new(Fault::Unreachable, "reach the cluster", "it is away").into()
@@ -43,6 +56,13 @@ pub(super) fn away() -> StoreError {
 #[derive(Default)]
 pub(super) struct FakeServer {
     metrics: Mutex<Vec<Described>>,
+    /// Today's value, for the metrics that have one.
+    today: Mutex<BTreeMap<MetricId, f64>>,
+}
+
+/// The stage of the values of [`FakeServer::set_today`].
+pub(super) fn days() -> Stage {
+    "60*86400s_aggr".parse().unwrap()
 }
 
 impl FakeServer {
@@ -75,6 +95,11 @@ impl FakeServer {
         if let Some(Described::Known { span, .. }) = self.metrics.lock().get_mut(id.index()) {
             *span = Span { first: time, last: time };
         }
+    }
+
+    /// What the running day of a metric comes to.
+    pub(super) fn set_today(&self, id: MetricId, value: f64) {
+        self.today.lock().insert(id, value);
     }
 
     pub(super) fn names(&self) -> Vec<String> {
@@ -155,6 +180,131 @@ impl LocalMetrics for FakeServer {
             }
         }
         Ok(())
+    }
+
+    fn visit_running(
+        &self,
+        metrics: &[MetricId],
+        least_step_secs: u32,
+        visit: &mut RunningVisitor<'_>,
+    ) -> Result<(), StoreError> {
+        let today = self.today.lock();
+        let there = self.describe(metrics).into_iter().zip(metrics).filter(|(it, _)| *it != Described::Gone);
+        for (_, id) in there.filter(|_| days().step_secs >= least_step_secs) {
+            if let Some(&value) = today.get(id) {
+                let column = Column { times: vec![0], values: vec![value], counts: vec![1] };
+                visit(days(), *id, Aggregator::Sum, &column)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A row as it came to the cluster.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Row {
+    pub(super) stamp_us: i64,
+    pub(super) stage: Stage,
+    pub(super) metric: Uuid,
+    pub(super) time: u32,
+    pub(super) value: f64,
+}
+
+/// The tables of points in a cluster.
+#[derive(Default, Clone)]
+pub(super) struct FakeRows {
+    /// In the order in which they came.
+    pub(super) arrived: Arc<Mutex<Vec<Row>>>,
+    /// Metrics that were deleted, and when.
+    erased: Arc<Mutex<Vec<(Uuid, i64)>>>,
+    /// The cluster takes rows and then fails.
+    pub(super) is_away: Arc<AtomicBool>,
+}
+
+impl FakeRows {
+    /// What a reader sees: of the rows in one place the one with the latest stamp, unless the metric was deleted later.
+    pub(super) fn read(&self, stage: Stage, metric: Uuid, time: u32) -> Option<f64> {
+        let arrived = self.arrived.lock();
+        let there = arrived.iter().filter(|row| (row.stage, row.metric, row.time) == (stage, metric, time));
+        let last = there.max_by_key(|row| row.stamp_us)?;
+        let is_erased = |&(erased, at_us): &(Uuid, i64)| erased == metric && at_us >= last.stamp_us;
+        (!self.erased.lock().iter().any(is_erased)).then_some(last.value)
+    }
+
+    /// Somebody deletes a metric at this time.
+    pub(super) fn erase_at(&self, metric: Uuid, at_us: i64) {
+        self.erased.lock().push((metric, at_us));
+    }
+
+    pub(super) fn values(&self) -> Vec<f64> {
+        self.arrived.lock().iter().map(|row| row.value).collect()
+    }
+}
+
+struct FakeDelivery<'a> {
+    rows: &'a FakeRows,
+    stamp_us: i64,
+    count: Cell<u64>,
+}
+
+impl RowWriter for FakeRows {
+    fn begin(&self, _: i16, stamp_us: i64) -> Box<dyn RowDelivery + '_> {
+        Box::new(FakeDelivery { rows: self, stamp_us, count: Cell::new(0) })
+    }
+
+    fn stop(&self) {}
+}
+
+impl RowDelivery for FakeDelivery<'_> {
+    fn put(&self, stage: Stage, metric: Uuid, _: Aggregator, column: &Column) -> Result<(), StoreError> {
+        let stamp_us = self.stamp_us;
+        for (&time, &value) in column.times.iter().zip(&column.values) {
+            self.rows.arrived.lock().push(Row { stamp_us, stage, metric, time, value });
+            self.count.set(self.count.get() + 1);
+        }
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>) -> Result<u64, StoreError> {
+        if self.rows.is_away.load(Ordering::Relaxed) { Err(away()) } else { Ok(self.count.get()) }
+    }
+}
+
+impl Eraser for FakeRows {
+    fn erase(&self, metrics: &[(Uuid, Vec<Stage>)], now: u32) -> Result<(), StoreError> {
+        if self.is_away.load(Ordering::Relaxed) {
+            return Err(away());
+        }
+        metrics.iter().for_each(|(metric, _)| self.erase_at(*metric, i64::from(now) * 1_000_000));
+        Ok(())
+    }
+}
+
+/// The number 5, or the one that the test says the cluster gives.
+#[derive(Clone)]
+pub(super) struct FakeNumber {
+    pub(super) shard: Arc<AtomicI16>,
+    pub(super) is_held: Arc<AtomicBool>,
+}
+
+impl Default for FakeNumber {
+    fn default() -> Self {
+        Self { shard: Arc::new(AtomicI16::new(5)), is_held: Arc::default() }
+    }
+}
+
+impl WriterNumber for FakeNumber {
+    fn is_held(&self) -> bool {
+        self.is_held.load(Ordering::Relaxed)
+    }
+
+    fn shard(&self) -> Result<i16, StoreError> {
+        self.is_held.store(true, Ordering::Relaxed);
+        Ok(self.shard.load(Ordering::Relaxed))
+    }
+
+    fn release(&self) {
+        self.is_held.store(false, Ordering::Relaxed);
     }
 }
 

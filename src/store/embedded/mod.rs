@@ -30,7 +30,7 @@ use std::sync::Arc;
 
 pub use points::stage_dir;
 pub use recovery::DirLock;
-pub use spool::{Content, Contents, OpenParcel, Parcel, Spool};
+pub use spool::{AFTER_CUT_US, Content, Contents, OpenParcel, Parcel, Spool};
 pub use standalone::Standalone;
 
 use super::{EventStore, MetricStore, PointStore, StoreError};

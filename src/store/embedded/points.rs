@@ -10,7 +10,7 @@ use super::block::{Block, BlockError};
 use super::catalogue::{CATALOGUE_FILE, Catalogue};
 use super::cut::BlockCut;
 use super::partition::partition_secs;
-use super::spool::{Parcel, next_parcel};
+use super::spool::{Parcel, last_cut_us, next_parcel};
 use super::state::{Partition, State, StateSnapshot};
 use crate::store::{Cut, DiskUsage, PointStore, Position, Snapshot, StoreError};
 use plumbago_model::{MetricId, Stage};
@@ -94,8 +94,15 @@ impl BlockStore {
 
     /// The parcel a commit makes, in a store with a spool.
     pub(super) fn parcel(&self, state: &State, cut: u64, points: u64) -> Option<Parcel> {
-        let last_us = *self.last_delivered_us.as_ref()?.lock();
-        Some(next_parcel(cut, points, &state.parcels, last_us))
+        let delivered_us = *self.last_delivered_us.as_ref()?.lock();
+        Some(next_parcel(cut, points, last_cut_us(&state.parcels, delivered_us)))
+    }
+
+    /// When the last cut was made, in a store with a spool.
+    pub(super) fn last_cut_us(&self) -> i64 {
+        // The state comes first: a parcel that is delivered in between is then in one of the two.
+        let state = self.state();
+        last_cut_us(&state.parcels, self.last_delivered_us.as_ref().map_or(0, |us| *us.lock()))
     }
 
     /// Records that a parcel was delivered.

@@ -6,12 +6,18 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use roaring::RoaringBitmap;
+
 use super::block::{Block, Cursor};
 use super::codec::{Chunk, Samples};
 use super::points::BlockStore;
 use super::state::{State, StateSnapshot, method_of};
 use crate::store::{Column, Snapshot, StoreError};
 use plumbago_model::{Aggregator, MetricId, Stage};
+
+/// Rows that follow from all cuts up to one carry the time of that cut and this much more. So they replace the rows of that cut,
+/// and the rows of the next cut replace them, whatever the clock does in between.
+pub const AFTER_CUT_US: i64 = 1;
 
 /// One cut that has to be delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +57,16 @@ impl Spool {
     /// The parcel that has to be delivered next.
     pub fn oldest(&self) -> Option<Parcel> {
         self.blocks.state().parcels.values().next().copied()
+    }
+
+    /// All parcels, oldest first.
+    pub fn parcels(&self) -> Vec<Parcel> {
+        self.blocks.state().parcels.values().copied().collect()
+    }
+
+    /// When the last cut was made, delivered or not, in microseconds since the epoch; 0 before the first.
+    pub fn last_cut_us(&self) -> i64 {
+        self.blocks.last_cut_us()
     }
 
     /// Was everything delivered?
@@ -112,6 +128,18 @@ impl OpenParcel {
             column: Column::default(),
         }
     }
+
+    /// The metrics that have something in it.
+    pub fn metrics(&self) -> RoaringBitmap {
+        let mut metrics = RoaringBitmap::new();
+        for block in self.state.blocks().filter(|b| b.info().meta.cut_from == self.cut) {
+            let mut cursor = block.cursor();
+            while super::merge::advance(&mut cursor) {
+                metrics.extend(cursor.current().map(|(metric, _)| metric));
+            }
+        }
+        metrics.into_iter().filter(|metric| !self.state.deleted.contains(metric)).collect()
+    }
 }
 
 /// Reads a parcel from its beginning to its end.
@@ -164,10 +192,28 @@ fn unpack(samples: &Samples, stage: Stage, partition_start: u32, column: &mut Co
     column.counts.extend_from_slice(&samples.counts);
 }
 
-/// The next parcel, given those before it.
-pub(super) fn next_parcel(cut: u64, points: u64, parcels: &BTreeMap<u64, Parcel>, last_us: i64) -> Parcel {
+/// When the last cut was made: that of the last parcel, or the last one that was delivered.
+pub(super) fn last_cut_us(parcels: &BTreeMap<u64, Parcel>, delivered_us: i64) -> i64 {
+    parcels.values().next_back().map_or(delivered_us, |parcel| parcel.cut_at_us.max(delivered_us))
+}
+
+/// The next parcel after a cut at `last_us`.
+pub(super) fn next_parcel(cut: u64, points: u64, last_us: i64) -> Parcel {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     let now = i64::try_from(since.as_micros()).unwrap_or(i64::MAX);
-    let before = parcels.values().next_back().map_or(last_us, |parcel| parcel.cut_at_us.max(last_us));
-    Parcel { cut, points, cut_at_us: now.max(before + 1) }
+    Parcel { cut, points, cut_at_us: now.max(last_us + AFTER_CUT_US + 1) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cuts_leave_room_between_them_even_while_the_clock_is_set_back() {
+        let now_us = next_parcel(1, 0, 0).cut_at_us;
+        let ahead_us = now_us + 3_600_000_000;
+        let next_us = next_parcel(2, 0, ahead_us).cut_at_us;
+        assert!(ahead_us + AFTER_CUT_US < next_us, "{ahead_us} {next_us}");
+        assert!(next_parcel(2, 0, now_us).cut_at_us < ahead_us, "otherwise the clock counts");
+    }
 }

@@ -87,5 +87,5 @@ impl Upstream for Standalone {
 
     fn stop(&self) {}
 
-    fn leave(&self) {}
+    fn leave(&self, _: &dyn LocalMetrics) {}
 }
