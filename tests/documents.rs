@@ -12,8 +12,9 @@ const HEAD: &str = "\
 <!-- Generated from crates/graphite-render/src/functions/registry.rs and the goldens by `UPDATE_DOCS=1 cargo test --test library documents`. -->
 
 Every function of graphite-web, with the same parameters. `name?` is optional, `name = value` shows the default, and `name…` may
-be repeated. You can write each function as `f(series, 2)` or as `series|f(2)`, and pass parameters by name. A running server
-has the same list at `/functions`.
+be repeated. You can write each function as `f(series, 2)` or as `series|f(2)`, and pass parameters by name. As in graphite-web, a
+path that is passed by name is not fetched: it has series only if a positional argument of the same request fetches that path, too.
+A running server has the same list at `/functions`.
 ";
 
 const DIFFERENCES: &str = "\

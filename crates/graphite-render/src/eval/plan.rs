@@ -52,8 +52,13 @@ impl<'a> Plan<'a> {
 
     fn call(&mut self, call: &Call, range: TimeRange) -> Result<(), RenderError> {
         let row = registry::row(&call.name)?;
-        for arg in call.args.iter().chain(call.kwargs.iter().map(|(_, value)| value)) {
+        for arg in &call.args {
             self.add(arg, range)?;
+        }
+        if call.fetches_by_name() {
+            for (_, value) in &call.kwargs {
+                self.add(value, range)?;
+            }
         }
         // The first argument once more, where it can be told over which windows.
         if let (Some(reach), Some(first)) = (row.reach, call.args.first()) {
@@ -98,6 +103,13 @@ mod tests {
             planned("alias(seriesByTag('name=x'),'y')"),
             [("seriesByTag('name=x')".into(), 1000, 2000)]
         );
+    }
+
+    #[test]
+    fn keywords_fetch_nothing_beside_positional_arguments() {
+        let window = |pattern: &str| (pattern.to_owned(), 1000, 2000);
+        assert_eq!(planned("asPercent(a,total=sumSeries(b))"), [window("a")]);
+        assert_eq!(planned("scale(seriesList=a,factor=2)"), [window("a")]);
     }
 
     #[test]
