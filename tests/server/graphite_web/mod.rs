@@ -6,4 +6,4 @@ mod metrics;
 pub(crate) mod page;
 mod plugin;
 mod python;
-mod web;
+pub(crate) mod web;
