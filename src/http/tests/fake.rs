@@ -121,6 +121,8 @@ impl Backend for FakeBackend {
         let matches = |pattern: &str, text: &str| {
             GlobBuilder::new(pattern).build().unwrap().compile_matcher().is_match(text)
         };
+        // As in the real index, which takes `a.` for `a`.
+        let query = query.trim_end_matches('.');
         let depth = query.split('.').count();
         let mut nodes: BTreeMap<String, (bool, bool)> = BTreeMap::new();
         for name in LEAVES {
