@@ -7,7 +7,7 @@ use std::time::Duration;
 use globset::GlobBuilder;
 use parking_lot::Mutex;
 
-use crate::http::browser::{Branch, Browse, Health, Listing, Place, Portrait, Wanted};
+use crate::http::browser::{Branch, Browse, Folder, Health, Listing, Portrait, Wanted};
 use crate::http::{Backend, EventLog, NameStream, Node, TaggedSeries};
 use crate::index::SharedIndex;
 use graphite_render::{FetchRequest, Fetched, Source};
@@ -230,8 +230,8 @@ impl EventLog for FakeBackend {
 }
 
 impl Browse for FakeBackend {
-    fn list(&self, place: Place<'_>, wanted: Wanted<'_>, _: &Cancel) -> Result<Listing, QueryError> {
-        let name = format!("{place:?} {} {}", wanted.after, wanted.limit);
+    fn list(&self, folder: Folder<'_>, wanted: Wanted<'_>, _: &Cancel) -> Result<Listing, QueryError> {
+        let name = format!("{folder:?} {} {}", wanted.after, wanted.limit);
         let nodes = vec![Branch { name, metric: true, directory: true, below: Some(7) }];
         Ok(Listing { nodes, total: 1, complete: true })
     }
