@@ -6,7 +6,7 @@ use crate::http::browser::{
     Branch, Browse, Folder, Health, LastPoint, Listing, Portrait, RuleName, StageShape, Wanted,
 };
 use crate::http::{Backend, Node};
-use crate::index::{Entry, Page};
+use crate::index::{ListedName, Page};
 use plumbago_model::glob::Glob;
 use plumbago_model::{Cancel, MetricId, Policy, QueryError, Reject, Span, name};
 
@@ -190,7 +190,7 @@ impl Engine {
     }
 }
 
-fn branch(entry: Entry) -> Branch {
-    let Entry { name, metric, below } = entry;
+fn branch(entry: ListedName) -> Branch {
+    let ListedName { name, metric, below } = entry;
     Branch { name, metric, directory: below > 0, below: Some(below) }
 }
