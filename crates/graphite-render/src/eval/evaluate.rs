@@ -4,7 +4,7 @@
 //! the methods of [`Context`] when they need an expression again over another window, or a target that they wrote.
 
 use super::context::Context;
-use super::plan::Plan;
+use super::plan::FetchPlan;
 use super::value::Value;
 use crate::error::RenderError;
 use crate::functions::{Invocation, registry};
@@ -64,7 +64,7 @@ pub(crate) fn call_with_lists(
 impl Context<'_> {
     /// The value of an expression in this window; what it needs is fetched in one batch.
     pub(crate) fn evaluate(&self, expr: &Expr) -> Result<Value, RenderError> {
-        let mut plan = Plan::new(self.session.request);
+        let mut plan = FetchPlan::new(self.session.request);
         plan.add(expr, self.range)?;
         self.prefetch(plan)?;
         evaluate(expr, self)
@@ -88,12 +88,12 @@ impl Context<'_> {
         result
     }
 
-    fn prefetch(&self, plan: Plan<'_>) -> Result<(), RenderError> {
+    fn prefetch(&self, plan: FetchPlan<'_>) -> Result<(), RenderError> {
         if self.is_fetching() { self.session.prefetch(plan.into_requests()) } else { Ok(()) }
     }
 
     fn evaluate_all(&self, targets: &[String]) -> Result<Vec<Vec<Series>>, RenderError> {
-        let mut plan = Plan::new(self.session.request);
+        let mut plan = FetchPlan::new(self.session.request);
         let mut exprs = Vec::with_capacity(targets.len());
         for target in targets {
             self.session.count_call()?;
