@@ -13,7 +13,7 @@ use expression::Expression;
 use generate::Chance;
 use peer::Peer;
 
-use crate::golden::{compare, server};
+use crate::golden::{series, server};
 
 const COUNT: u64 = 2000;
 const SEED: u64 = 20_261_116;
@@ -76,9 +76,9 @@ fn ask(peer: &Peer, expression: &Expression, (from, until): (&str, &str)) -> Out
     let (theirs, ours) = (peer.render(&options), server::render(&options));
     match (theirs.status, ours.status) {
         (200, 200) => {
-            let (theirs, ours) = (compare::rendered(&theirs.body), compare::rendered(&ours.body));
+            let (theirs, ours) = (series::of_json(&theirs.body), series::of_json(&ours.body));
             let answered = !theirs.is_empty();
-            compare::series(&theirs, &ours).map_or(Outcome::Same { answered }, Outcome::Different)
+            series::difference(&theirs, &ours).map_or(Outcome::Same { answered }, Outcome::Different)
         }
         // Where graphite-web fails there is nothing to compare with.
         (500.., _) | (400.., 400..) => Outcome::Same { answered: false },

@@ -9,11 +9,12 @@ use graphite_render::functions::{Default, Param, Row, registry};
 const HEAD: &str = "\
 # Render functions
 
-<!-- Generated from crates/graphite-render/src/functions/registry.rs and tests/golden by `UPDATE_DOCS=1 cargo test --test library documents`. -->
+<!-- Generated from crates/graphite-render/src/functions/registry.rs and the goldens by `UPDATE_DOCS=1 cargo test --test library documents`. -->
 
 Every function of graphite-web, with the same parameters. `name?` is optional, `name = value` shows the default, and `name…` may
-be repeated. You can write each function as `f(series, 2)` or as `series|f(2)`, and pass parameters by name. A running server
-has the same list at `/functions`.
+be repeated. You can write each function as `f(series, 2)` or as `series|f(2)`, and pass parameters by name. As in graphite-web, a
+path that is passed by name is not fetched: it has series only if a positional argument of the same request fetches that path, too.
+A running server has the same list at `/functions`.
 ";
 
 const DIFFERENCES: &str = "\
@@ -29,6 +30,9 @@ backtracking for each name. `format=pdf` is refused; use `svg` or `png`.
 | query | why the answer differs |
 |---|---|
 ";
+
+/// Where answers of graphite-web are kept.
+const GOLDENS: [&str; 2] = ["crates/graphite-render/tests/golden", "tests/golden"];
 
 #[test]
 fn the_list_of_functions_is_current() {
@@ -82,12 +86,14 @@ fn parameter(param: &Param) -> String {
 
 /// The questions marked `differs` and their reasons.
 fn differences() -> String {
-    let mut files: Vec<PathBuf> = std::fs::read_dir(root().join("tests/golden"))
-        .expect("the goldens are there")
+    let entries = |folder: &&str| std::fs::read_dir(root().join(folder)).expect("the goldens are there");
+    let mut files: Vec<PathBuf> = GOLDENS
+        .iter()
+        .flat_map(entries)
         .map(|entry| entry.expect("an entry").path())
         .filter(|path| path.extension().is_some_and(|ending| ending == "test"))
         .collect();
-    files.sort();
+    files.sort_by(|a, b| a.file_name().cmp(&b.file_name()).then_with(|| b.cmp(a)));
     let mut out = String::new();
     for file in files {
         write_differences(&file, &mut out);

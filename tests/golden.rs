@@ -1,70 +1,78 @@
-//! We answer as graphite-web 1.1.10 does. `tests/golden/README.md` says where the answers come from and how they are
-//! written down; each file is a test, and each test lists every case that differs.
+//! Over HTTP we answer as graphite-web 1.1.10 does: listings, formats, parameters, errors, tags and events.
+//!
+//! What functions make of series is tested where they are, in `crates/graphite-render/tests/golden`. The README there says where the
+//! answers come from and how they are written down, and the data set and the readers of the goldens are from there, too. Each file is
+//! a test, and each test lists every case that differs.
 
-pub(crate) mod compare;
+#[path = "../crates/graphite-render/tests/golden/answer.rs"]
+mod answer;
+mod body;
+#[path = "../crates/graphite-render/tests/golden/case.rs"]
+pub(crate) mod case;
+#[path = "../crates/graphite-render/tests/golden/check.rs"]
+mod check;
+#[path = "../crates/graphite-render/tests/golden/data.rs"]
+mod data;
 mod memory;
-pub(crate) mod parse;
+#[path = "../crates/graphite-render/tests/golden/series.rs"]
+pub(crate) mod series;
 pub(crate) mod server;
 
-use std::collections::BTreeMap;
-use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use graphite_render::functions::registry;
-use graphite_render::time::parse_time;
-use jiff::tz::TimeZone;
-use parse::{Case, Options, Question};
+use case::{Case, Options, Question};
+use check::check;
 
-/// The files whose cases call functions.
-const FUNCTION_FILES: [&str; 27] = [
-    "alias.test",
-    "arithmetic.test",
-    "callback.test",
-    "combine.test",
-    "events.test",
-    "filter.test",
-    "forecast.test",
-    "gaps.test",
-    "graph.test",
-    "group.test",
-    "interval.test",
-    "language.test",
-    "legend.test",
-    "lists.test",
-    "nested.test",
-    "percentile.test",
-    "points.test",
-    "query.test",
-    "ratio.test",
-    "rows.test",
-    "select.test",
-    "special.test",
-    "synthetic.test",
-    "tagged.test",
-    "transform.test",
-    "wildcards.test",
-    "window.test",
-];
+/// The goldens of the HTTP API.
+const OURS: &str = "tests/golden";
+/// Those of the render engine.
+const ENGINE: &str = "crates/graphite-render/tests/golden";
 
-/// Runs all cases of a file.
-fn check(file: &str) {
-    let mut failures = String::new();
-    let mut failed = 0;
-    let cases = parse::cases(&read(file));
-    for case in &cases {
-        let found = match (ask(case), &case.differs) {
-            (Some(_), Some(_)) | (None, None) => continue,
-            (Some(difference), None) => difference,
-            (None, Some(reason)) => format!("    agrees, though it is said to differ: {reason}\n"),
-        };
-        failed += 1;
-        writeln!(failures, "{file}:{}: {}\n{}", case.line, case.text, found.trim_end()).expect("a string");
-    }
-    assert!(failed == 0, "{failed} of {} cases failed\n\n{failures}", cases.len());
+/// One test for each file of our own.
+macro_rules! golden {
+    ($($test:ident)*) => {
+        /// The files, without their ending.
+        const FILES: &[&str] = &[$(stringify!($test)),*];
+
+        $(
+            #[test]
+            fn $test() {
+                check(concat!(stringify!($test), ".test"), &read(OURS, stringify!($test)), ask);
+            }
+        )*
+    };
 }
 
-fn read(file: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(file);
+golden!(events find output parameters tags);
+
+/// Of the engine's cases those whose parameters and errors pass through HTTP in every form.
+#[test]
+fn targets_and_points_come_through() {
+    for file in ["language", "points"] {
+        check(&format!("{file}.test"), &read(ENGINE, file), ask);
+    }
+}
+
+#[test]
+fn every_file_has_a_test() {
+    let entries = std::fs::read_dir(path(OURS)).expect("the goldens are there");
+    let paths = entries.map(|entry| entry.expect("an entry").path());
+    let mut found: Vec<String> = paths
+        .filter(|path| path.extension().is_some_and(|ending| ending == "test"))
+        .filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned()))
+        .collect();
+    found.sort();
+    assert_eq!(found, FILES);
+    let cases: usize = FILES.iter().map(|file| case::cases(&read(OURS, file)).len()).sum();
+    println!("{cases} cases in {} files", FILES.len());
+}
+
+fn path(folder: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(folder)
+}
+
+fn read(folder: &str, file: &str) -> String {
+    let path = path(folder).join(file).with_extension("test");
     std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
@@ -72,37 +80,29 @@ fn read(file: &str) -> String {
 fn ask(case: &Case) -> Option<String> {
     match &case.question {
         Question::Eval(options) => ask_eval(options, &case.answer),
-        Question::Time(text, options) => ask_time(text, options, &case.answer),
         Question::Get(path) => ask_get(path, &case.answer),
+        Question::Time(text, options) => {
+            panic!("`{text}` ({options:?}) is a question for the engine; it belongs in {ENGINE}")
+        }
     }
 }
 
 fn ask_eval(options: &Options, answer: &[String]) -> Option<String> {
     let reply = server::render(options);
     let got = format!("status {}: {}", reply.status, reply.body.trim_end());
-    match (parse::status(answer), reply.status) {
+    match (answer::status(answer), reply.status) {
         (Some(_), 400..) => None,
-        (Some(status), _) => compare::texts(&format!("status {status}"), &got),
-        (None, 200) => compare::series(&parse::series(answer), &compare::rendered(&reply.body)),
-        (None, _) => compare::texts(&answer.join("\n             "), &got),
+        (Some(status), _) => series::texts(&format!("status {status}"), &got),
+        (None, 200) => series::difference(&answer::series(answer), &series::of_json(&reply.body)),
+        (None, _) => series::texts(&answer.join("\n             "), &got),
     }
-}
-
-fn ask_time(text: &str, options: &Options, answer: &[String]) -> Option<String> {
-    let option = |key: &str| &options.iter().find(|(k, _)| k == key).expect("now and tz are set").1;
-    let tz = TimeZone::get(option("tz")).expect("a zone");
-    let now = option("now").parse().expect("now is epoch");
-    let got = parse_time(text, now, &tz).map_or("error".to_owned(), |stamp| format!("= {stamp}"));
-    // What follows the epoch says the same once more for the reader.
-    let expected = answer[0].split(' ').take(2).collect::<Vec<_>>().join(" ");
-    compare::texts(&expected, &got)
 }
 
 fn ask_get(path: &str, answer: &[String]) -> Option<String> {
     let reply = server::get(path);
-    let expected = parse::status(answer).expect("an answer of get starts with its status");
+    let expected = answer::status(answer).expect("an answer of get starts with its status");
     if expected != reply.status {
-        return compare::texts(
+        return series::texts(
             &format!("status {expected}"),
             &format!("status {}: {}", reply.status, reply.body),
         );
@@ -112,18 +112,18 @@ fn ask_get(path: &str, answer: &[String]) -> Option<String> {
     }
     let content_type = answer[0].rsplit(' ').next().unwrap_or_default();
     if content_type != reply.content_type {
-        return compare::texts(content_type, &reply.content_type);
+        return series::texts(content_type, &reply.content_type);
     }
     let lines: Vec<&str> =
         answer[1..].iter().map(|line| line.strip_prefix("| ").unwrap_or(&line[1..])).collect();
     let body = lines.join("\n");
     match content_type {
         "application/json" if path.starts_with("/tags") => {
-            compare::json(&without_ids(&body), &without_ids(&reply.body))
+            body::json(&without_ids(&body), &without_ids(&reply.body))
         }
-        "application/json" => compare::json(&body, &reply.body),
-        "text/javascript" => compare::json(unwrapped(&body), unwrapped(&reply.body)),
-        _ => compare::texts(&body, &reply.body.replace('\\', "\\\\").replace('\r', "\\r")),
+        "application/json" => body::json(&body, &reply.body),
+        "text/javascript" => body::json(unwrapped(&body), unwrapped(&reply.body)),
+        _ => series::texts(&body, &reply.body.replace('\\', "\\\\").replace('\r', "\\r")),
     }
 }
 
@@ -136,37 +136,4 @@ fn without_ids(body: &str) -> String {
 /// The text in the parentheses of `cb(...)`.
 fn unwrapped(body: &str) -> &str {
     body.strip_prefix("cb(").and_then(|rest| rest.trim_end().strip_suffix(')')).unwrap_or(body)
-}
-
-macro_rules! golden {
-    ($($test:ident)*) => {
-        $(
-            #[test]
-            fn $test() {
-                check(concat!(stringify!($test), ".test"));
-            }
-        )*
-    };
-}
-
-golden!(
-    alias arithmetic callback combine events filter find forecast gaps graph group interval language legend lists nested output percentile points query ratio rows select special synthetic tagged tags time transform wildcards window
-);
-
-#[test]
-fn every_function_has_goldens() {
-    let mut calls: BTreeMap<&str, usize> = BTreeMap::new();
-    let texts: Vec<String> =
-        FUNCTION_FILES.iter().flat_map(|file| parse::cases(&read(file))).map(|c| c.text).collect();
-    for row in registry::registry() {
-        let call = format!("{}(", row.name);
-        let standalone = |text: &&String| {
-            let before = |at: usize| text[..at].chars().next_back();
-            text.match_indices(&call).any(|(at, _)| before(at).is_none_or(|c| !c.is_alphanumeric()))
-        };
-        *calls.entry(row.alias_of.unwrap_or(row.name)).or_default() +=
-            texts.iter().filter(standalone).count();
-    }
-    let few: Vec<_> = calls.iter().filter(|(_, count)| **count < 5).collect();
-    assert!(few.is_empty(), "fewer than five golden cases: {few:?}");
 }

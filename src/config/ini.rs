@@ -14,12 +14,12 @@ use super::{ConfigError, Origin};
 pub(super) struct Section {
     pub(super) name: String,
     pub(super) line: usize,
-    pub(super) entries: Vec<Entry>,
+    pub(super) entries: Vec<IniLine>,
 }
 
 /// `key = value`.
 #[derive(Clone, Debug)]
-pub(super) struct Entry {
+pub(super) struct IniLine {
     pub(super) key: String,
     pub(super) value: String,
     pub(super) line: usize,
@@ -27,12 +27,12 @@ pub(super) struct Entry {
 
 impl Section {
     /// The entry of a key, which is given in lower case.
-    pub(super) fn get(&self, key: &str) -> Option<&Entry> {
+    pub(super) fn get(&self, key: &str) -> Option<&IniLine> {
         self.entries.iter().find(|entry| entry.key == key)
     }
 
     /// The entry of a key, unless its value is empty.
-    pub(super) fn get_filled(&self, key: &str) -> Option<&Entry> {
+    pub(super) fn get_filled(&self, key: &str) -> Option<&IniLine> {
         self.get(key).filter(|entry| !entry.value.is_empty())
     }
 }
@@ -79,13 +79,13 @@ pub(super) fn parse(path: &Arc<Path>, text: &str) -> Result<Vec<Section>, Config
                 first.line
             ));
         }
-        section.entries.push(Entry { key, value, line });
+        section.entries.push(IniLine { key, value, line });
         key_indent = Some(indent);
     }
     Ok(sections)
 }
 
-fn last_entry(sections: &mut [Section]) -> Option<&mut Entry> {
+fn last_entry(sections: &mut [Section]) -> Option<&mut IniLine> {
     sections.last_mut()?.entries.last_mut()
 }
 
@@ -103,7 +103,7 @@ mod tests {
         match parse(&Arc::from(Path::new("f.conf")), text) {
             Err(error) => format!("error: {error}"),
             Ok(sections) => {
-                let entry = |e: &Entry| format!("{}@{}={:?}", e.key, e.line, e.value);
+                let entry = |e: &IniLine| format!("{}@{}={:?}", e.key, e.line, e.value);
                 let section = |s: &Section| {
                     let entries: Vec<String> = s.entries.iter().map(entry).collect();
                     format!("[{}@{}] {}", s.name, s.line, entries.join(" "))

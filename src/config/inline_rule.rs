@@ -43,12 +43,15 @@ struct RawRule {
     x_files_factor: Option<Spanned<f64>>,
 }
 
-type Place<'a> = &'a dyn Fn(Range<usize>) -> Origin;
+type OriginOf<'a> = &'a dyn Fn(Range<usize>) -> Origin;
 
 /// Reads the value of `retention.rule`.
-pub(super) fn read(value: &Spanned<DeValue<'_>>, place: Place<'_>) -> Result<InlineRules, ConfigError> {
+pub(super) fn read(
+    value: &Spanned<DeValue<'_>>,
+    origin_of: OriginOf<'_>,
+) -> Result<InlineRules, ConfigError> {
     let wrong = |span| ConfigError::BadValue {
-        at: place(span),
+        at: origin_of(span),
         key: "retention.rule".to_owned(),
         message: "expected rules, each written as a [[retention.rule]] table".to_owned(),
     };
@@ -56,19 +59,19 @@ pub(super) fn read(value: &Spanned<DeValue<'_>>, place: Place<'_>) -> Result<Inl
     let mut rules = InlineRules::default();
     for (index, item) in items.iter().enumerate() {
         let table = item.get_ref().as_table().ok_or_else(|| wrong(item.span()))?;
-        check_keys(table, place)?;
-        read_one(&mut rules, index + 1, item, place)?;
+        check_keys(table, origin_of)?;
+        read_one(&mut rules, index + 1, item, origin_of)?;
     }
     Ok(rules)
 }
 
-fn check_keys(table: &DeTable<'_>, place: Place<'_>) -> Result<(), ConfigError> {
+fn check_keys(table: &DeTable<'_>, origin_of: OriginOf<'_>) -> Result<(), ConfigError> {
     let known = |name: &str| RULE_KEYS.iter().any(|(key, ..)| *key == name);
     let unknown = table.keys().filter(|name| !known(name.get_ref())).min_by_key(|name| name.span().start);
     match unknown {
         None => Ok(()),
         Some(name) => Err(ConfigError::UnknownKey {
-            at: place(name.span()),
+            at: origin_of(name.span()),
             key: format!("retention.rule.{}", name.get_ref()),
             hint: did_you_mean(name.get_ref(), RULE_KEYS.iter().map(|(key, ..)| *key)),
         }),
@@ -79,11 +82,14 @@ fn read_one(
     rules: &mut InlineRules,
     number: usize,
     item: &Spanned<DeValue<'_>>,
-    place: Place<'_>,
+    origin_of: OriginOf<'_>,
 ) -> Result<(), ConfigError> {
     let mut name = format!("rule {number}");
-    let refuse =
-        |name: &str, span, message| ConfigError::BadRule { at: place(span), rule: name.to_owned(), message };
+    let refuse = |name: &str, span, message| ConfigError::BadRule {
+        at: origin_of(span),
+        rule: name.to_owned(),
+        message,
+    };
     let raw = RawRule::deserialize(ValueDeserializer::from(item.clone()))
         .map_err(|e| refuse(&name, e.span().unwrap_or_else(|| item.span()), one_line(e.message())))?;
     if let Some(given) = raw.name {
@@ -93,7 +99,7 @@ fn read_one(
         return Err(refuse(&name, item.span(), "it has no `pattern`; write a regular expression".to_owned()));
     };
     let pattern = Pattern::new(text.get_ref()).map_err(|e| refuse(&name, text.span(), e.to_string()))?;
-    let origin = place(item.span()).to_string();
+    let origin = origin_of(item.span()).to_string();
 
     let nothing = raw.retentions.is_none() && raw.aggregation.is_none() && raw.x_files_factor.is_none();
     if nothing {

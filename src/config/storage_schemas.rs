@@ -47,7 +47,7 @@ pub(super) fn required(
     section: &Section,
     key: &str,
     warnings: &mut Vec<String>,
-) -> Option<ini::Entry> {
+) -> Option<ini::IniLine> {
     let entry = section.get_filled(key).cloned();
     if entry.is_none() {
         let at = Origin::line(path, section.line);

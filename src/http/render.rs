@@ -13,7 +13,7 @@ use super::error::Failure;
 use super::params::Params;
 use super::reply::Wrapping;
 use super::{Api, carbonapi, reply};
-use graphite_render::output::{Line, csv, dygraph, json, raw, record, rickshaw, thin};
+use graphite_render::output::{Line, csv, dygraph, json, raw, record, rickshaw};
 use graphite_render::picture::{self, GraphType, Options};
 use graphite_render::{BrokenTarget, Rendered, Request, Series, Source, TimeRange, render_readable};
 use plumbago_model::Cancel;
@@ -165,7 +165,7 @@ impl Ask {
         let mut out = Vec::new();
         match self.format {
             Format::Json => {
-                self.write_json(&mut out, &series)?;
+                write_halves(&mut out, &json::lines(&series, self.max_points)?, self.skip_nulls);
                 out = self.wrapping.apply(out);
             }
             Format::Dygraph => {
@@ -209,18 +209,6 @@ impl Ask {
         let range = TimeRange { from: self.request.from, until: self.request.until };
         let body = picture::draw(&series, options, range, &self.request.tz, format)?;
         Ok(Drawn { body, broken: rendered.broken })
-    }
-
-    /// Thinning comes first, then nulls are left out of what it gives. Series without points are shown only beside others
-    /// that have some.
-    fn write_json(&self, out: &mut Vec<u8>, series: &[Series]) -> Result<(), Failure> {
-        let any_points = series.iter().any(|s| !s.values.is_empty());
-        let series = if any_points { series } else { &[] };
-        match self.max_points {
-            Some(max) => write_halves(out, &thin::thin(series, max)?, self.skip_nulls),
-            None => write_halves(out, &Line::all(series), self.skip_nulls),
-        }
-        Ok(())
     }
 }
 

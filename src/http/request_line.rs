@@ -47,7 +47,7 @@ impl Listener for Forgiving {
 #[derive(Debug)]
 pub(super) struct Mending<S> {
     stream: S,
-    place: Place,
+    part: RequestPart,
     header: Vec<u8>,
     body: Body,
     /// Corrected bytes that are not handed on yet, from `handed` on.
@@ -55,9 +55,9 @@ pub(super) struct Mending<S> {
     handed: usize,
 }
 
-/// Which part of a request the next byte belongs to.
+/// The part of a request that the next byte belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum RequestPart {
     Method,
     Address,
     Version,
@@ -82,17 +82,17 @@ fn is_wrong(byte: u8) -> bool {
 impl<S> Mending<S> {
     fn new(stream: S) -> Self {
         let (header, mended) = (Vec::new(), Vec::new());
-        Self { stream, place: Place::Method, header, body: Body::Length(0), mended, handed: 0 }
+        Self { stream, part: RequestPart::Method, header, body: Body::Length(0), mended, handed: 0 }
     }
 
     /// Checks what was read. Returns a corrected copy, if something had to change.
     fn skim(&mut self, mut read: &[u8]) -> Option<Vec<u8>> {
         let (all, mut mended) = (read, None::<Vec<u8>>);
         while let Some((&byte, rest)) = read.split_first() {
-            if self.place == Place::Lost {
+            if self.part == RequestPart::Lost {
                 break;
             }
-            if let Place::Body(left) = self.place {
+            if let RequestPart::Body(left) = self.part {
                 let here = usize::try_from(left).unwrap_or(usize::MAX).min(read.len());
                 self.body_goes_on(left - here as u64);
                 let (body, after) = read.split_at(here);
@@ -102,7 +102,7 @@ impl<S> Mending<S> {
                 read = after;
                 continue;
             }
-            if self.place == Place::Address && is_wrong(byte) && !matches!(byte, b'\r' | b'\n') {
+            if self.part == RequestPart::Address && is_wrong(byte) && !matches!(byte, b'\r' | b'\n') {
                 let before = || all.strip_suffix(read).unwrap_or_default().to_vec();
                 mended.get_or_insert_with(before).extend(format!("%{byte:02X}").bytes());
             } else {
@@ -121,31 +121,31 @@ impl<S> Mending<S> {
 
     /// Handles one byte outside of a body.
     fn step(&mut self, byte: u8) {
-        self.place = match (self.place, byte) {
+        self.part = match (self.part, byte) {
             // HTTP/2 begins with `PRI * HTTP/2.0`.
-            (Place::Method, b' ') if self.header == b"PRI" => Place::Lost,
-            (Place::Method, b' ') => Place::Address,
+            (RequestPart::Method, b' ') if self.header == b"PRI" => RequestPart::Lost,
+            (RequestPart::Method, b' ') => RequestPart::Address,
             // Empty lines in front of a request are allowed.
-            (Place::Method, b'\r' | b'\n') => Place::Method,
-            (Place::Method, _) if self.header.len() == HEADER_START => Place::Lost,
-            (Place::Method, _) => {
+            (RequestPart::Method, b'\r' | b'\n') => RequestPart::Method,
+            (RequestPart::Method, _) if self.header.len() == HEADER_START => RequestPart::Lost,
+            (RequestPart::Method, _) => {
                 self.header.push(byte);
-                Place::Method
+                RequestPart::Method
             }
-            (Place::Address, b' ') => Place::Version,
-            (Place::Address | Place::Version, b'\n') => {
+            (RequestPart::Address, b' ') => RequestPart::Version,
+            (RequestPart::Address | RequestPart::Version, b'\n') => {
                 self.header.clear();
                 self.body = Body::Length(0);
-                Place::Headers
+                RequestPart::Headers
             }
-            (Place::Headers, b'\n') => return self.end_header(),
-            (Place::Headers, _) => {
+            (RequestPart::Headers, b'\n') => return self.end_header(),
+            (RequestPart::Headers, _) => {
                 if self.header.len() < HEADER_START {
                     self.header.push(byte.to_ascii_lowercase());
                 }
-                Place::Headers
+                RequestPart::Headers
             }
-            (place, _) => place,
+            (part, _) => part,
         };
     }
 
@@ -155,7 +155,7 @@ impl<S> Mending<S> {
             self.header.clear();
             match self.body {
                 Body::Length(length) => self.body_goes_on(length),
-                Body::Unknown => self.place = Place::Lost,
+                Body::Unknown => self.part = RequestPart::Lost,
             }
             return;
         }
@@ -169,7 +169,7 @@ impl<S> Mending<S> {
     }
 
     fn body_goes_on(&mut self, left: u64) {
-        self.place = if left == 0 { Place::Method } else { Place::Body(left) };
+        self.part = if left == 0 { RequestPart::Method } else { RequestPart::Body(left) };
     }
 
     /// Hands on as many corrected bytes as there is room for.

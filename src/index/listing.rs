@@ -9,7 +9,7 @@ use plumbago_model::{Cancel, Cancelled, QueryError};
 
 /// An entry of a directory, or a name that was searched for. Sorted by name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Entry {
+pub struct ListedName {
     /// The component, or the whole name.
     pub name: String,
     /// Is there a metric of this name?
@@ -22,7 +22,7 @@ pub struct Entry {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Page {
     /// In the order of their bytes.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<ListedName>,
     /// Entries of the whole directory.
     pub total: usize,
 }
@@ -118,7 +118,7 @@ fn bare_name(name: &str) -> &str {
 /// Selects the entries of one page from any number of entries, in any order.
 struct Sieve<'a> {
     wanted: Wanted<'a>,
-    kept: BinaryHeap<Entry>,
+    kept: BinaryHeap<ListedName>,
     total: usize,
 }
 
@@ -134,7 +134,7 @@ impl<'a> Sieve<'a> {
         if name <= self.wanted.after && !self.wanted.after.is_empty() || behind {
             return;
         }
-        self.kept.push(Entry { name: name.to_owned(), metric, below });
+        self.kept.push(ListedName { name: name.to_owned(), metric, below });
         if full {
             self.kept.pop();
         }
@@ -164,7 +164,7 @@ mod tests {
     }
 
     fn show(page: &Page) -> Vec<String> {
-        let mark = |entry: &Entry| if entry.metric { "+" } else { "" };
+        let mark = |entry: &ListedName| if entry.metric { "+" } else { "" };
         page.entries.iter().map(|e| format!("{}{} {}", e.name, mark(e), e.below)).collect()
     }
 

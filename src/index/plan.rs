@@ -7,7 +7,7 @@ use plumbago_model::glob::{Branch, Component, Matcher};
 const REMEMBER_AFTER: u32 = 256;
 
 /// How the places of a branch are matched in one tree.
-pub(super) struct Plan<'g> {
+pub(super) struct GlobPlan<'g> {
     branch: &'g Branch,
     steps: Vec<Step<'g>>,
 }
@@ -29,11 +29,11 @@ pub(super) struct Memo {
     bits: Vec<u8>,
 }
 
-impl<'g> Plan<'g> {
+impl<'g> GlobPlan<'g> {
     /// `None` when the branch requires a component that no name has, so nothing can match.
-    pub(super) fn new(branch: &'g Branch, tree: &Tree) -> Option<Plan<'g>> {
+    pub(super) fn new(branch: &'g Branch, tree: &Tree) -> Option<GlobPlan<'g>> {
         let steps = branch.components().iter().map(|component| Step::new(component, tree));
-        let plan = Plan { branch, steps: steps.collect() };
+        let plan = GlobPlan { branch, steps: steps.collect() };
         let hopeless = |step: &Step<'_>| matches!(step, Step::Ids(ids) if ids.is_empty());
         (!plan.steps.iter().any(hopeless)).then_some(plan)
     }

@@ -10,7 +10,7 @@ use std::cmp::Ordering;
 
 use super::Index;
 use super::found::{FindLimits, Findings, Gathering};
-use super::plan::Plan;
+use super::plan::GlobPlan;
 use super::tree::{Child, DirId, ROOT, Tree};
 use plumbago_model::glob::{Branch, Glob};
 use plumbago_model::{Cancel, MetricId, QueryError};
@@ -39,7 +39,7 @@ pub(super) struct Search<'g> {
     limits: FindLimits,
     /// The branch to start next.
     branch: usize,
-    plan: Option<Plan<'g>>,
+    plan: Option<GlobPlan<'g>>,
     frames: Vec<Frame>,
     /// The items of all frames, those of the innermost last.
     items: Vec<Item>,
@@ -151,7 +151,7 @@ impl<'g> Search<'g> {
             }
             self.branch += 1;
             self.branch_hits = self.hits.len();
-            self.plan = Plan::new(branch, tree);
+            self.plan = GlobPlan::new(branch, tree);
             if self.plan.is_some() {
                 self.enter(ROOT, branch.start());
                 return Ok(true);

@@ -6,7 +6,10 @@ use roaring::RoaringBitmap;
 use super::shared::SharedIndex;
 use super::tags::{Ids, Tag};
 use super::{CHECK_EVERY, FindLimits, Index};
-use plumbago_model::{Cancel, MetricId, QueryError, TagCondition, TagWish, name};
+use plumbago_model::{Cancel, MetricId, QueryError, TagCondition, TagWish, name, untagged};
+
+/// The tag that every series has: its own name.
+const NAME: &str = "name";
 
 /// A tag and its size.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,7 +32,7 @@ pub struct Asked<'a> {
 }
 
 impl SharedIndex {
-    /// The tagged metrics for which all conditions hold, sorted by name.
+    /// The tagged metrics for which all conditions hold, sorted by name; where there are none, the untagged one that they name.
     pub fn find_tagged(
         &self,
         asked: Asked<'_>,
@@ -38,6 +41,9 @@ impl SharedIndex {
     ) -> Result<Vec<(MetricId, String)>, QueryError> {
         let mut index = self.read();
         let ids = matching(&mut index, asked, cancel)?;
+        if ids.is_empty() {
+            return Ok(untagged_metric(&index, asked).into_iter().collect());
+        }
         if ids.len() > limits.max_hits as u64 {
             return Err(limits.exceeded(asked.text));
         }
@@ -125,6 +131,11 @@ impl SharedIndex {
         let mut index = self.read();
         let ids = matching(&mut index, asked, cancel)?;
         let mut found = Vec::new();
+        if ids.is_empty() && tag == NAME {
+            found.extend(untagged_metric(&index, asked).map(|(_, name)| name));
+            found.retain(|name| name.starts_with(prefix));
+            found.truncate(limit);
+        }
         if limit == 0 || ids.is_empty() {
             return Ok(found);
         }
@@ -136,6 +147,12 @@ impl SharedIndex {
         })?;
         Ok(found)
     }
+}
+
+/// The metric without tags that the conditions name.
+fn untagged_metric(index: &Index, asked: Asked<'_>) -> Option<(MetricId, String)> {
+    let name = untagged(asked.conditions)?;
+    Some((index.lookup(name.as_bytes())?, name.to_owned()))
 }
 
 /// Lets a writer in, and stops the query when the client is gone.
@@ -345,7 +362,12 @@ mod tests {
             }
             let left = (0..).zip(&names).filter(|(id, _)| !removed.contains(id)).map(|(_, name)| name);
             if let Ok(query) = TagQuery::new(&expressions) {
-                let mut expected: Vec<&String> = left.filter(|name| query.matches(name)).collect();
+                let left: Vec<&String> = left.collect();
+                let mut expected: Vec<&String> = left.iter().copied().filter(|name| query.matches(name)).collect();
+                if expected.is_empty() {
+                    let named = untagged(&query.conditions());
+                    expected.extend(left.into_iter().filter(|name| Some(name.as_str()) == named));
+                }
                 expected.sort();
                 let found = found(&index, &query);
                 prop_assert_eq!(found.iter().collect::<Vec<_>>(), expected.clone());
@@ -395,6 +417,35 @@ mod tests {
         assert_eq!(index.tag_values("host", "", &|_| true, 3, &Cancel::never()).unwrap().unwrap().len(), 3);
         assert!(index.tag_values("nosuch", "", &|_| true, 3, &Cancel::never()).unwrap().is_none());
         assert_eq!(index.tags(&|tag| tag != "kind", 9), ["host", "name"]);
+    }
+
+    #[test]
+    fn a_name_that_is_written_out_finds_the_metric_without_tags() {
+        let index = shared(&["plain.name".to_owned(), "disk".to_owned(), "disk;host=a".to_owned()]);
+        for (expressions, names) in [
+            (&["name=plain.name"][..], &["plain.name"][..]),
+            (&["name=plain.name", "dc="], &["plain.name"]),
+            (&["name=plain.name", "dc!=east", "name=~plain"], &["plain.name"]),
+            (&["name=plain.name", "dc=east"], &[]),
+            (&["name=plain.name", "name!=plain.name"], &[]),
+            (&["name=~plain.name"], &[]),
+            // It never joins tagged series.
+            (&["name=disk"], &["disk;host=a"]),
+            (&["name=disk", "host="], &["disk"]),
+            (&["name=nosuch"], &[]),
+        ] {
+            assert_eq!(found(&index, &TagQuery::new(expressions).unwrap()), names, "{expressions:?}");
+        }
+        let query = TagQuery::new(&["name=plain.name"]).unwrap();
+        let asked = Asked { text: "", conditions: &query.conditions() };
+        let values =
+            |tag, prefix, limit| index.complete_values(asked, tag, prefix, limit, &Cancel::never()).unwrap();
+        assert_eq!(values("name", "pl", 9), ["plain.name"]);
+        assert!(
+            values("name", "x", 9).is_empty()
+                && values("name", "", 0).is_empty()
+                && values("dc", "", 9).is_empty()
+        );
     }
 
     #[test]

@@ -8,7 +8,7 @@
 use memchr::memmem::Finder;
 use parking_lot::RwLockReadGuard;
 
-use super::listing::Entry;
+use super::listing::ListedName;
 use super::tree::{DirId, ROOT, Tree};
 use super::{CHECK_EVERY, Index, SharedIndex};
 use plumbago_model::{Cancel, Cancelled, QueryError};
@@ -21,7 +21,7 @@ const MAX_PARTS: usize = 32;
 pub struct Hits {
     /// The first of them: the topmost names that contain all words, those with few components first. Names below such a
     /// name are counted there and not listed.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<ListedName>,
     /// How many there are.
     pub total: usize,
     /// False when the deadline passed before all names were read.
@@ -64,7 +64,7 @@ impl SharedIndex {
             lower.clear();
             lower.extend(name.bytes().map(|byte| byte.to_ascii_lowercase()));
             if hunt.words.stand_in(&lower) {
-                hunt.note(|| Entry { name: name.to_owned(), metric: true, below: 0 });
+                hunt.note(|| ListedName { name: name.to_owned(), metric: true, below: 0 });
             }
         })
     }
@@ -140,7 +140,7 @@ struct Hunt<'w> {
     limit: usize,
     /// By component, the places it matches.
     fits: Vec<u32>,
-    found: Vec<Entry>,
+    found: Vec<ListedName>,
     total: usize,
 }
 
@@ -163,7 +163,7 @@ impl Hunt<'_> {
         known.unwrap_or_else(|| self.words.fits(&tree.text_bytes(component).to_ascii_lowercase()))
     }
 
-    fn note(&mut self, entry: impl FnOnce() -> Entry) {
+    fn note(&mut self, entry: impl FnOnce() -> ListedName) {
         self.total += 1;
         if self.found.len() < self.limit {
             self.found.push(entry());
@@ -212,7 +212,7 @@ impl Walk {
                     let metric = node.metric.is_some();
                     if metric || below > 0 {
                         let name = || self.path(way, child.component, tree);
-                        hunt.note(|| Entry { name: name(), metric, below });
+                        hunt.note(|| ListedName { name: name(), metric, below });
                     }
                 } else if let Some(dir) = child.dir() {
                     let up = self.at as u32;
@@ -289,7 +289,7 @@ mod tests {
     fn a_directory_stands_for_what_is_below_it() {
         let index = index(&["servers.a.x", "servers.a.y", "servers.a"]);
         let hits = index.search_words("a", 100, &Cancel::never()).unwrap();
-        assert_eq!(hits.entries, [Entry { name: "servers.a".to_owned(), metric: true, below: 2 }]);
+        assert_eq!(hits.entries, [ListedName { name: "servers.a".to_owned(), metric: true, below: 2 }]);
         index.write().remove(MetricId(2));
         index.write().remove(MetricId(1));
         index.write().remove(MetricId(0));

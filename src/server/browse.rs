@@ -3,10 +3,10 @@
 use super::engine::{Engine, now};
 use crate::config::StoreKind;
 use crate::http::browser::{
-    Branch, Browse, Health, LastPoint, Listing, Place, Portrait, RuleName, StageShape, Wanted,
+    Branch, Browse, Folder, Health, LastPoint, Listing, Portrait, RuleName, StageShape, Wanted,
 };
 use crate::http::{Backend, Node};
-use crate::index::{Entry, Page};
+use crate::index::{ListedName, Page};
 use plumbago_model::glob::Glob;
 use plumbago_model::{Cancel, MetricId, Policy, QueryError, Reject, Span, name};
 
@@ -21,12 +21,12 @@ const LAST_POINT_WITHIN_SECS: i64 = 2 * 3600;
 const LAST_POINT_OF_OTHERS_SECS: i64 = 86_400;
 
 impl Browse for Engine {
-    fn list(&self, place: Place<'_>, wanted: Wanted<'_>, cancel: &Cancel) -> Result<Listing, QueryError> {
-        let Some(index) = self.whole_index() else { return self.list_by_find(place, wanted, cancel) };
-        let page = match place {
-            Place::Directory(path) => index.children(path, wanted, cancel),
-            Place::TaggedNames => index.tagged_names(wanted, cancel),
-            Place::TaggedWith(name) => index.tagged_with_name(name, wanted, cancel),
+    fn list(&self, folder: Folder<'_>, wanted: Wanted<'_>, cancel: &Cancel) -> Result<Listing, QueryError> {
+        let Some(index) = self.whole_index() else { return self.list_by_find(folder, wanted, cancel) };
+        let page = match folder {
+            Folder::Directory(path) => index.children(path, wanted, cancel),
+            Folder::TaggedNames => index.tagged_names(wanted, cancel),
+            Folder::TaggedWith(name) => index.tagged_with_name(name, wanted, cancel),
         };
         let Page { entries, total } = page?;
         Ok(Listing { nodes: entries.into_iter().map(branch).collect(), total, complete: true })
@@ -131,11 +131,11 @@ impl Engine {
     /// Lists a directory of a store whose names are not all in memory. There are no counts then.
     fn list_by_find(
         &self,
-        place: Place<'_>,
+        folder: Folder<'_>,
         wanted: Wanted<'_>,
         cancel: &Cancel,
     ) -> Result<Listing, QueryError> {
-        let Place::Directory(path) = place else {
+        let Folder::Directory(path) = folder else {
             return Ok(Listing { complete: true, ..Listing::default() });
         };
         let glob = if path.is_empty() { "*".to_owned() } else { format!("{path}.*") };
@@ -190,7 +190,7 @@ impl Engine {
     }
 }
 
-fn branch(entry: Entry) -> Branch {
-    let Entry { name, metric, below } = entry;
+fn branch(entry: ListedName) -> Branch {
+    let ListedName { name, metric, below } = entry;
     Branch { name, metric, directory: below > 0, below: Some(below) }
 }

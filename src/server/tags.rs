@@ -53,8 +53,16 @@ impl TaggedSeries for Engine {
 }
 
 impl Engine {
+    /// The stored spelling. As in graphite-web a name loses its leading `~`, with tags or without: a value of a tag cannot begin
+    /// with one, and the name is the value of the tag `name`.
     fn canonical(&self, path: &str) -> Result<String, QueryError> {
-        let name = name::canonical(path, self.config.ingest.max_name_bytes).map_err(QueryError::invalid)?;
+        let bare = path.trim_start_matches('~');
+        if bare.is_empty() {
+            return Err(QueryError::Invalid(format!(
+                "`{path}` has nothing but `~`: send a name, such as disk.used"
+            )));
+        }
+        let name = name::canonical(bare, self.config.ingest.max_name_bytes).map_err(QueryError::invalid)?;
         if name.contains(';') && !name::is_tagged(&name) {
             return Err(QueryError::Invalid(format!(
                 "the tags of `{path}` are not key=value, each with a value"

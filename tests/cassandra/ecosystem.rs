@@ -106,3 +106,18 @@ fn carbonapi_and_graphite_web_find_what_is_in_the_cluster() {
         assert_eq!(expanded["results"], json!([format!("{top}.a.x"), format!("{top}.a.y")]), "{index}");
     }
 }
+
+#[test]
+fn a_name_without_tags_is_found_by_its_name() {
+    let Some(servers) = Servers::start("a_name_without_tags_is_found_by_its_name") else { return };
+    let (top, server) = (&servers.top, &servers.memory);
+    let find = |name: &str| server.json(&format!("/tags/findSeries?expr=name={name}"));
+    // The one is known from another server, the other is made here.
+    let (known, made) = (format!("{top}.b"), format!("{top}.plain"));
+    let entered = server.post("/tags/tagSeries", &[("path", &format!("~{made}"))]);
+    assert_eq!((entered.status, entered.body), (200, format!("\"{made}\"")));
+    assert_eq!(server.post("/tags/tagSeries", &[("path", "~~~~")]).status, 400);
+    assert_eq!((find(&known), find(&made)), (json!([known]), json!([made])));
+    let refused = servers.sasi.get(&format!("/tags/findSeries?expr=name={known}"));
+    assert!(refused.status == 400 && refused.body.contains("store.cassandra.index"), "{}", refused.body);
+}

@@ -33,7 +33,7 @@ impl Peer {
     }
 
     /// Asks for a render as JSON.
-    pub(crate) fn render(&self, options: &crate::golden::parse::Options) -> Reply {
+    pub(crate) fn render(&self, options: &crate::golden::case::Options) -> Reply {
         server::render_at(&self.address, options)
     }
 }

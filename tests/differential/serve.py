@@ -1,4 +1,4 @@
-"""A real graphite-web over HTTP, with the data of tests/golden/data.test. Prints its port and serves until stdin ends."""
+"""A real graphite-web over HTTP, with the data set of the goldens. Prints its port and serves until stdin ends."""
 
 import os
 import sys
@@ -6,7 +6,8 @@ import tempfile
 import threading
 from wsgiref.simple_server import WSGIRequestHandler, make_server
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "golden"))
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+sys.path.insert(0, os.path.join(ROOT, "crates", "graphite-render", "tests", "golden"))
 import capture  # noqa: E402
 
 

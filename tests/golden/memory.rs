@@ -9,7 +9,7 @@ use plumbago::index::{Asked, FindLimits, Index, SharedIndex};
 use plumbago_model::glob::Glob;
 use plumbago_model::{Cancel, Event, EventFilter, EventId, MetricId, QueryError, Verdict};
 
-use super::parse::Stored;
+use super::data::Stored;
 
 const LIMITS: FindLimits = FindLimits::names(1000);
 

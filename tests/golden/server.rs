@@ -10,8 +10,9 @@ use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 
+use super::case::Options;
 use super::memory::Memory;
-use super::{parse, read};
+use super::{ENGINE, data, read};
 
 /// One for all tests of this program; it ends with it.
 static SERVER: LazyLock<Server> = LazyLock::new(Server::start);
@@ -33,8 +34,8 @@ pub(crate) struct Reply {
 impl Server {
     fn start() -> Self {
         let runtime = Runtime::new().expect("a runtime");
-        let data = read("data.test");
-        let backend = Arc::new(Memory::new(parse::data(&data), parse::events(&data)));
+        let text = read(ENGINE, "data");
+        let backend = Arc::new(Memory::new(data::series(&text), data::events(&text)));
         let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).expect("a port");
         let address = listener.local_addr().expect("an address");
         let (stop, stopped) = watch::channel(false);
@@ -74,12 +75,12 @@ fn fetch(url: &str) -> Reply {
 }
 
 /// Asks us for a render as JSON.
-pub(crate) fn render(options: &parse::Options) -> Reply {
+pub(crate) fn render(options: &Options) -> Reply {
     render_at(&SERVER.address.to_string(), options)
 }
 
 /// Asks any server for a render as JSON.
-pub(crate) fn render_at(address: &str, options: &parse::Options) -> Reply {
+pub(crate) fn render_at(address: &str, options: &Options) -> Reply {
     let encode = |text: &str| encode(text, |byte| byte.is_ascii_alphanumeric());
     let query: String = options.iter().map(|(k, v)| format!("&{}={}", encode(k), encode(v))).collect();
     fetch(&format!("http://{address}/render?format=json{query}"))

@@ -364,7 +364,15 @@ impl Drop for Server {
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) content_type: String,
+    headers: ureq::http::HeaderMap,
     pub(crate) body: String,
+}
+
+impl Answer {
+    /// A header, if it is there.
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).map(|value| value.to_str().unwrap())
+    }
 }
 
 fn answer(mut response: ureq::http::Response<ureq::Body>) -> Answer {
@@ -373,6 +381,7 @@ fn answer(mut response: ureq::http::Response<ureq::Body>) -> Answer {
     Answer {
         status: response.status().as_u16(),
         content_type: content_type.to_owned(),
+        headers: response.headers().clone(),
         body: response.body_mut().with_config().limit(256 << 20).read_to_string().unwrap(),
     }
 }

@@ -27,6 +27,33 @@ fn what_was_stored_is_in_the_next_answer() {
 }
 
 #[test]
+fn an_escaped_wildcard_is_a_plain_character() {
+    let (server, t) = (Server::start(), now() / 60 * 60 - 600);
+    let names = [r"disk.{cu}.x", r"back\slash", "a.x[1]", "a.b*", "disk.cu.x", "a.x1", "a.bc"];
+    let lines: Vec<String> = (1..).zip(names).map(|(value, name)| format!("{name} {value} {t}\n")).collect();
+    server.store(&lines.concat());
+    for (target, value) in [
+        (r"disk.\{cu\}.x", 1.0),
+        (r"back\\slash", 2.0),
+        (r"sumSeries(a.x\[1\])", 3.0),
+        (r"a.b\*|scale(2)", 8.0),
+        ("disk.{cu}.x", 5.0),
+    ] {
+        assert_eq!(server.points(target, t - 10, t), [(value, t)], "{target}");
+    }
+}
+
+#[test]
+fn a_pattern_that_ends_in_a_dot_finds_nothing() {
+    let server = Server::start();
+    server.store(&format!("dotted.name 1 {}\n", now()));
+    assert_eq!(server.json("/metrics/find?query=dotted").as_array().unwrap().len(), 1);
+    assert_eq!(server.json("/metrics/find?query=dotted."), json!([]));
+    assert_eq!(server.json("/metrics/find?query=dotted.&format=json"), json!([]));
+    assert_eq!(server.json("/metrics/expand?query=dotted."), json!({"results": []}));
+}
+
+#[test]
 fn render_answers_json_csv_and_raw() {
     let (server, t) = (Server::start(), now() / 60 * 60 - 600);
     server.store(&format!("fmt.a 1.5 {t}\nfmt.a 3 {}\n", t + 20));

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::graphite_web::web::Web;
 use super::harness::{Server, Setup, now};
 
 fn find(server: &Server, query: &str) -> Value {
@@ -47,6 +48,46 @@ fn a_series_can_be_tagged_before_it_has_points() {
     assert_eq!(broken.status, 400, "{}", broken.body);
     let server = server.kill().start();
     assert_eq!(find(&server, "expr=x=1"), json!(["a;x=1;y=2", "b;x=1"]));
+}
+
+/// As graphite-web does it, which is asked the same.
+#[test]
+fn a_name_without_tags_is_tagged_by_its_name() {
+    let ours = Server::start();
+    let asked = |path: &str| {
+        let made = ours.post("/tags/tagSeries", &[("path", path)]);
+        (made.status, made.body)
+    };
+    assert_eq!(asked("~~plain.name"), (200, r#""plain.name""#.to_owned()));
+    let (status, body) = asked("~~~~");
+    assert!(status == 400 && body.contains("`~~~~`"), "{status} {body}");
+    assert_eq!(find(&ours, "expr=name=plain.name"), json!(["plain.name"]));
+    assert_eq!(ours.json("/metrics/find?query=*").as_array().unwrap().len(), 1);
+    let ours = ours.kill().start();
+    assert_eq!(find(&ours, "expr=name=plain.name"), json!(["plain.name"]));
+
+    let settings = "STORAGE_FINDERS = ['graphite.finders.standard.StandardFinder']";
+    let Some(theirs) = Web::start("a_name_without_tags_is_tagged_by_its_name", settings) else { return };
+    for path in ["~~plain.name", "plain.name", "other", "~cpu;host=a", "cpu;host=b", "~~~~"] {
+        let form = [("path", path)];
+        let (ours, theirs) = (ours.post("/tags/tagSeries", &form), theirs.post("/tags/tagSeries", &form));
+        match theirs.status {
+            200 => assert_eq!((ours.status, &ours.body), (200, &theirs.body), "{path}"),
+            status => assert!(status >= 400 && ours.status >= 400, "{path}: {status} and {}", ours.status),
+        }
+    }
+    for question in [
+        "findSeries?expr=name=plain.name",
+        "findSeries?expr=name=other&expr=host=",
+        "findSeries?expr=name=other&expr=host=a",
+        "findSeries?expr=name=cpu",
+        "autoComplete/tags?expr=name=plain.name",
+        "autoComplete/values?tag=name&expr=name=plain.name",
+        "autoComplete/values?tag=name&expr=name=cpu",
+    ] {
+        let path = format!("/tags/{question}");
+        assert_eq!(ours.json(&path), theirs.json(&path), "{question}");
+    }
 }
 
 #[test]

@@ -31,6 +31,6 @@ pub use reject::Reject;
 pub use retention::{Retention, RetentionError, parse_duration_secs};
 pub use selection::Selection;
 pub use stage::{Stage, StageKind};
-pub use tag_condition::{TagCondition, TagWish};
+pub use tag_condition::{TagCondition, TagWish, untagged};
 pub use verdict::Verdict;
 pub use window::{SlotRange, Window};

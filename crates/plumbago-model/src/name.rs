@@ -82,7 +82,7 @@ pub fn canonical(raw: &str, max_bytes: usize) -> Result<Cow<'_, str>, NameError>
     if raw.len() > max_bytes {
         return Err(NameError::TooLong { name: shorten(raw), bytes: raw.len(), limit: max_bytes });
     }
-    let seen = Survey::of(raw);
+    let seen = Scan::of(raw);
     if seen.in_order && !tags::in_braces(raw) {
         return check_components(raw, seen.dots + 1).map(|()| Cow::Borrowed(raw));
     }
@@ -178,13 +178,13 @@ fn check_components(raw: &str, components: usize) -> Result<(), NameError> {
 }
 
 /// What one pass over a name tells. Most names need no other.
-struct Survey {
+struct Scan {
     /// No tag after a semicolon, no empty component, no control character.
     in_order: bool,
     dots: usize,
 }
 
-impl Survey {
+impl Scan {
     fn of(name: &str) -> Self {
         let mut last = b'.';
         let mut dots = 0;

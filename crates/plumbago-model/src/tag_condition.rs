@@ -1,5 +1,8 @@
 //! What a query asks of one tag; an index answers it without knowing how it was written.
 
+/// The tag that every series has: its own name.
+const NAME: &str = "name";
+
 /// A condition on one tag.
 pub trait TagCondition {
     /// The tag.
@@ -8,7 +11,7 @@ pub trait TagCondition {
     /// What its value must be. Everything that follows from it is the index' business.
     fn wanted(&self) -> TagWish<'_>;
 
-    /// Does it hold for a value? Who does not have the tag has the empty one.
+    /// Does it hold for a value? A series without the tag has the empty one.
     fn holds(&self, value: &str) -> bool;
 }
 
@@ -28,4 +31,19 @@ pub enum TagWish<'a> {
         /// May be empty.
         prefix: &'a str,
     },
+}
+
+/// The name without tags that some conditions ask for: one of them is `name=…`, and all hold for a series that has no other tag.
+///
+/// Such a name is in no index of tags, as carbon puts none there by default. But who wrote it out means that series, so it is the
+/// answer where no tagged series fulfils the conditions.
+pub fn untagged<'a>(conditions: &[&'a dyn TagCondition]) -> Option<&'a str> {
+    let written_out = |condition: &&'a dyn TagCondition| match condition.wanted() {
+        TagWish::Is(name) if condition.tag() == NAME => Some(name),
+        _ => None,
+    };
+    let name = conditions.iter().find_map(written_out)?;
+    let holds =
+        |condition: &&dyn TagCondition| condition.holds(if condition.tag() == NAME { name } else { "" });
+    conditions.iter().all(holds).then_some(name)
 }

@@ -27,7 +27,7 @@ const MAX_NODES: i64 = 1000;
 /// What the browser asks of the server behind it. All methods may block.
 pub trait Browse {
     /// A page of a directory.
-    fn list(&self, place: Place<'_>, wanted: Wanted<'_>, cancel: &Cancel) -> Result<Listing, QueryError>;
+    fn list(&self, folder: Folder<'_>, wanted: Wanted<'_>, cancel: &Cancel) -> Result<Listing, QueryError>;
 
     /// Names that have all words of a text, or that match it if it is a glob. When the deadline passes, those found by then.
     fn search(&self, text: &str, limit: usize, cancel: &Cancel) -> Result<Listing, QueryError>;
@@ -41,7 +41,7 @@ pub trait Browse {
 
 /// What is looked into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place<'a> {
+pub enum Folder<'a> {
     /// A directory of the tree; the empty path is its top.
     Directory(&'a str),
     /// The names that tagged metrics have before their tags.

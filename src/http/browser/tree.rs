@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::response::Response;
 
-use super::{Place, Wanted, limit_of};
+use super::{Folder, Wanted, limit_of};
 use crate::http::Api;
 use crate::http::call::Call;
 use crate::http::error::Failure;
@@ -20,12 +20,12 @@ pub(in crate::http) async fn handle(State(api): State<Arc<Api>>, call: Call) -> 
     let limit = limit_of(&call.params, DEFAULT_NODES)?;
     let tagged = call.params.switch("tagged")?;
     listed(&api, &call, move |backend, cancel| {
-        let place = match tagged {
-            false => Place::Directory(&path),
-            true if path.is_empty() => Place::TaggedNames,
-            true => Place::TaggedWith(&path),
+        let folder = match tagged {
+            false => Folder::Directory(&path),
+            true if path.is_empty() => Folder::TaggedNames,
+            true => Folder::TaggedWith(&path),
         };
-        Ok(to_json(&backend.browse().list(place, Wanted { after: &after, limit }, cancel)?))
+        Ok(to_json(&backend.browse().list(folder, Wanted { after: &after, limit }, cancel)?))
     })
     .await
 }

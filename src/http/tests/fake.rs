@@ -9,7 +9,7 @@ use globset::GlobBuilder;
 use parking_lot::Mutex;
 
 use crate::bundle::Bundle;
-use crate::http::browser::{Branch, Browse, Health, Listing, Place, Portrait, Wanted};
+use crate::http::browser::{Branch, Browse, Folder, Health, Listing, Portrait, Wanted};
 use crate::http::{
     Backend, Care, Deleted, Description, EventLog, ImportOptions, Imported, Moving, NameStream, Node, Stats,
     TaggedSeries, Usage,
@@ -186,6 +186,8 @@ impl Backend for FakeBackend {
         let matches = |pattern: &str, text: &str| {
             GlobBuilder::new(pattern).build().unwrap().compile_matcher().is_match(text)
         };
+        // As in the real index, which takes `a.` for `a`.
+        let query = query.trim_end_matches('.');
         let depth = query.split('.').count();
         let mut nodes: BTreeMap<String, (bool, bool)> = BTreeMap::new();
         for name in LEAVES {
@@ -293,8 +295,8 @@ impl EventLog for FakeBackend {
 }
 
 impl Browse for FakeBackend {
-    fn list(&self, place: Place<'_>, wanted: Wanted<'_>, _: &Cancel) -> Result<Listing, QueryError> {
-        let name = format!("{place:?} {} {}", wanted.after, wanted.limit);
+    fn list(&self, folder: Folder<'_>, wanted: Wanted<'_>, _: &Cancel) -> Result<Listing, QueryError> {
+        let name = format!("{folder:?} {} {}", wanted.after, wanted.limit);
         let nodes = vec![Branch { name, metric: true, directory: true, below: Some(7) }];
         Ok(Listing { nodes, total: 1, complete: true })
     }

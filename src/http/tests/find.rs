@@ -136,6 +136,46 @@ fn pickle_and_msgpack() {
     assert_eq!(rmp_serde::from_slice::<Vec<Record>>(&unknown.bytes).unwrap(), any_time);
 }
 
+/// A server in front takes any of them, and chooses by how much of the time a metric covers.
+#[test]
+fn an_interval_is_the_same_in_every_format() {
+    type Record = (String, bool, Vec<(u32, u32)>);
+    let server = Server::start();
+    for query in ["a.b", "instant", "d.*"] {
+        let ask =
+            |format: &str| server.get(&format!("/metrics/find?query={query}&leavesOnly=1&format={format}"));
+        let json: Vec<Value> = serde_json::from_str(&ask("json").body).unwrap();
+        let edge = |interval: &Value, name: &str| interval[name].as_u64().unwrap() as u32;
+        let record = |node: &Value| -> Record {
+            let intervals = node["intervals"].as_array().unwrap();
+            let intervals = intervals.iter().map(|i| (edge(i, "start"), edge(i, "end"))).collect();
+            (node["path"].as_str().unwrap().to_owned(), node["is_leaf"].as_bool().unwrap(), intervals)
+        };
+        let expected: Vec<Record> = json.iter().map(record).collect();
+        assert!(expected.iter().all(|(_, leaf, intervals)| *leaf && intervals.len() == 1), "{expected:?}");
+        let binary = |value: Value| {
+            value
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|node| {
+                    let interval =
+                        |pair: &Value| (pair[0].as_u64().unwrap() as u32, pair[1].as_u64().unwrap() as u32);
+                    let intervals = node["intervals"].as_array().unwrap().iter().map(interval).collect();
+                    (node["path"].as_str().unwrap().to_owned(), node["is_leaf"].as_bool().unwrap(), intervals)
+                })
+                .collect::<Vec<Record>>()
+        };
+        let pickle = serde_pickle::from_slice(&ask("pickle").bytes, serde_pickle::DeOptions::new()).unwrap();
+        assert_eq!(binary(pickle), expected, "{query} as pickle");
+        assert_eq!(
+            binary(rmp_serde::from_slice(&ask("msgpack").bytes).unwrap()),
+            expected,
+            "{query} as msgpack"
+        );
+    }
+}
+
 #[test]
 fn a_window_is_handed_on_unless_it_is_minus_one() {
     let server = Server::start();
@@ -211,18 +251,56 @@ fn expand_gives_paths() {
 }
 
 #[test]
-fn odd_questions_are_answered_as_graphite_web_does() {
+fn an_empty_pattern_expands_to_the_root() {
     let server = Server::start();
     assert_eq!(server.get("/metrics/expand?query=").body, r#"{"results":[""]}"#);
+    assert_eq!(server.get("/metrics/expand?query=&leavesOnly=1").body, r#"{"results":[]}"#);
+}
+
+#[test]
+fn a_pattern_that_ends_in_a_dot_finds_nothing() {
+    let server = Server::start();
     assert_eq!(server.get("/metrics/expand?query=d.").body, r#"{"results":[]}"#);
-    assert_eq!(server.get("/metrics/find?query=d.").body, "[]");
-    let reply = server.get("/metrics/find?query=*&from=2000&until=1000");
-    assert_eq!((reply.status, reply.body.starts_with("Invalid interval")), (400, true), "{}", reply.body);
-    for path in ["/functions", "/functions/scale"] {
-        assert_eq!(server.post(path, "").status, 405, "{path}");
+    for format in ["treejson", "json"] {
+        assert_eq!(server.get(&format!("/metrics/find?query=d.&format={format}")).body, "[]", "{format}");
     }
-    let formats = "json|csv|raw|dygraph|rickshaw|pickle|msgpack|png|svg";
-    assert!(server.get("/nowhere").body.contains(formats));
-    assert!(server.get("/render?target=a&from=banana").body.contains("`-3h`"));
-    assert_eq!(server.get("/health").status, server.get("/health/ready").status);
+}
+
+#[test]
+fn a_reversed_interval_is_refused() {
+    let server = Server::start();
+    for format in ["treejson", "json", "pickle"] {
+        let reply = server.get(&format!("/metrics/find?query=*&from=2000&until=1000&format={format}"));
+        assert_eq!((reply.status, reply.body.starts_with("Invalid interval")), (400, true), "{}", reply.body);
+    }
+}
+
+#[test]
+fn functions_are_only_read() {
+    let server = Server::start();
+    for path in ["/functions", "/functions/scale"] {
+        assert_eq!((server.get(path).status, server.post(path, "").status), (200, 405), "{path}");
+    }
+}
+
+#[test]
+fn an_unknown_path_is_told_every_format_of_a_render() {
+    let reply = Server::start().get("/nowhere");
+    assert_eq!(reply.status, 404);
+    assert!(reply.body.contains("json|csv|raw|dygraph|rickshaw|pickle|msgpack|png|svg"), "{}", reply.body);
+}
+
+#[test]
+fn a_time_that_is_none_is_answered_with_how_to_write_one() {
+    let reply = Server::start().get("/render?target=a&from=banana");
+    assert_eq!(reply.status, 400);
+    assert!(reply.body.contains("`-3h`"), "{}", reply.body);
+}
+
+#[test]
+fn health_is_readiness() {
+    let server = Server::start();
+    assert_eq!((server.get("/health").status, server.get("/health/ready").status), (200, 200));
+    server.backend.broken.store(true, std::sync::atomic::Ordering::SeqCst);
+    assert_eq!((server.get("/health").status, server.get("/health/ready").status), (503, 503));
 }

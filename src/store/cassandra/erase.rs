@@ -6,7 +6,7 @@ use scylla::statement::prepared::PreparedStatement;
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
-use super::rows::Place;
+use super::rows::SlotKey;
 use super::schema::table_name;
 use super::{Cluster, ClusterError, Fault, Purpose};
 use plumbago_model::Stage;
@@ -21,7 +21,7 @@ pub fn erase(cluster: &Arc<Cluster>, metrics: &[(Uuid, Vec<Stage>)], now: u32) -
         for (metric, stages) in metrics {
             for &stage in stages {
                 let statement = prepare(cluster, stage).await?;
-                for start in Place::starts(stage, now) {
+                for start in SlotKey::starts(stage, now) {
                     if tasks.len() >= IN_FLIGHT {
                         joined(tasks.join_next().await)?;
                     }

@@ -7,7 +7,7 @@ use scylla::statement::prepared::PreparedStatement;
 use tokio::sync::Semaphore;
 use uuid::Uuid;
 
-use super::rows::{Place, replica_of};
+use super::rows::{SlotKey, replica_of};
 use super::schema::table_name;
 use super::{Cluster, ClusterError, Fault, Purpose};
 use crate::store::StoreError;
@@ -73,7 +73,7 @@ impl Fetcher {
         wanted: &[Wanted<'_>],
         range: SlotRange,
     ) -> Result<Vec<Vec<Slot>>, ClusterError> {
-        let partitions = Place::partitions(stage, range);
+        let partitions = SlotKey::partitions(stage, range);
         let read = async {
             let statements = Statements::prepare(&self.cluster, stage, wanted).await?;
             let mut tasks = tokio::task::JoinSet::new();
@@ -163,7 +163,7 @@ async fn query(
     let mut statement = statement.clone();
     statement.set_page_size(PAGE_ROWS);
     let columns = statement.get_current_result_set_col_specs().get().len();
-    let time_of = |offset: i16| Place { time_start_ms: key.1, offset }.time(stage);
+    let time_of = |offset: i16| SlotKey { time_start_ms: key.1, offset }.time(stage);
     let (mut slots, mut state) = (Vec::new(), PagingState::start());
     loop {
         let (page, next) = session

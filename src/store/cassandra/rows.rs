@@ -7,14 +7,14 @@ use plumbago_model::{Aggregator, Partial, SlotRange, Stage};
 
 /// The part of a row's key that follows from the time of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
+pub(super) struct SlotKey {
     /// Start of the partition.
     pub(super) time_start_ms: i64,
     /// Slots since then. A partition has few enough for sixteen bits.
     pub(super) offset: i16,
 }
 
-impl Place {
+impl SlotKey {
     /// Where the slot that starts at `time` is.
     pub(super) fn of(stage: Stage, time: u32) -> Self {
         let ms = i64::from(time) * 1000;
@@ -93,12 +93,12 @@ mod tests {
     }
 
     #[test]
-    fn places_are_biggraphites() {
+    fn keys_are_biggraphites() {
         let minutes = stage("11520*60s_0");
-        let place = Place::of(minutes, 1_700_000_040);
-        assert_eq!(place, Place { time_start_ms: 1_699_920_000_000, offset: 1334 });
-        assert_eq!(place.time(minutes), 1_700_000_040);
-        assert_eq!(Place::of(stage("1*86400s_aggr"), 0), Place { time_start_ms: 0, offset: 0 });
+        let key = SlotKey::of(minutes, 1_700_000_040);
+        assert_eq!(key, SlotKey { time_start_ms: 1_699_920_000_000, offset: 1334 });
+        assert_eq!(key.time(minutes), 1_700_000_040);
+        assert_eq!(SlotKey::of(stage("1*86400s_aggr"), 0), SlotKey { time_start_ms: 0, offset: 0 });
     }
 
     #[test]
@@ -106,13 +106,13 @@ mod tests {
         let seconds = stage("3600*1s_0");
         let range = SlotRange { start: 1999, step: 1, len: 2003 };
         let expected = [(0, 1999, i16::MAX), (2_000_000, 0, i16::MAX), (4_000_000, 0, 1)];
-        assert_eq!(Place::partitions(seconds, range), expected);
-        assert_eq!(Place::partitions(seconds, SlotRange { start: 5, step: 1, len: 0 }), []);
+        assert_eq!(SlotKey::partitions(seconds, range), expected);
+        assert_eq!(SlotKey::partitions(seconds, SlotRange { start: 5, step: 1, len: 0 }), []);
     }
 
     #[test]
     fn all_partitions_of_a_stage_are_named() {
-        let starts = Place::starts(stage("11520*60s_0"), 1_700_000_000);
+        let starts = SlotKey::starts(stage("11520*60s_0"), 1_700_000_000);
         let (first, last, length) = (1_699_200_000_000, 1_700_040_000_000, 120_000_000);
         assert!((first..first + length).contains(&((1_700_000_000 - 8 * 86_400) * 1000)));
         assert!((last..last + length).contains(&((1_700_000_000 + 86_400) * 1000)));

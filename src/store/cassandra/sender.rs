@@ -9,7 +9,7 @@ use scylla::statement::batch::{Batch, BatchType};
 use scylla::statement::prepared::PreparedStatement;
 use uuid::Uuid;
 
-use super::rows::{AggregatedRow, Place, RawRow, stored};
+use super::rows::{AggregatedRow, RawRow, SlotKey, stored};
 use super::schema::table_name;
 use super::throttle::Throttle;
 use super::{Cluster, ClusterError, Purpose};
@@ -80,9 +80,9 @@ impl Delivery<'_> {
         if let Some(error) = &*self.tally.failure.lock() {
             return Err(error.clone().into());
         }
-        let places: Vec<Place> = column.times.iter().map(|&time| Place::of(stage, time)).collect();
+        let keys: Vec<SlotKey> = column.times.iter().map(|&time| SlotKey::of(stage, time)).collect();
         let mut at = 0;
-        for partition in places.chunk_by(|a, b| a.time_start_ms == b.time_start_ms) {
+        for partition in keys.chunk_by(|a, b| a.time_start_ms == b.time_start_ms) {
             for batch in partition.chunks(BATCH_ROWS) {
                 let slots = at..at + batch.len();
                 at = slots.end;
@@ -151,24 +151,22 @@ fn rows(
     metric: Uuid,
     method: Aggregator,
     shard: i16,
-    places: &[Place],
+    keys: &[SlotKey],
     column: &Column,
     slots: std::ops::Range<usize>,
 ) -> Rows {
-    let values = places.iter().zip(&column.values[slots.clone()]);
+    let values = keys.iter().zip(&column.values[slots.clone()]);
     match column.counts.get(slots) {
         Some(counts) if !column.counts.is_empty() => Rows::Aggregated(
             values
                 .zip(counts)
-                .map(|((place, &value), &count)| {
+                .map(|((key, &value), &count)| {
                     let (value, count) = stored(Partial { value, count }, method);
-                    (metric, place.time_start_ms, place.offset, shard, value, count)
+                    (metric, key.time_start_ms, key.offset, shard, value, count)
                 })
                 .collect(),
         ),
-        _ => Rows::Raw(
-            values.map(|(place, &value)| (metric, place.time_start_ms, place.offset, value)).collect(),
-        ),
+        _ => Rows::Raw(values.map(|(key, &value)| (metric, key.time_start_ms, key.offset, value)).collect()),
     }
 }
 

@@ -9,7 +9,7 @@ use scylla::response::query_result::QueryResult;
 use scylla::statement::unprepared::Statement;
 use uuid::Uuid;
 
-use super::rows::Place;
+use super::rows::SlotKey;
 use super::schema::table_name;
 use super::{Cluster, ClusterError, Fault, Purpose, flight};
 use plumbago_model::Stage;
@@ -56,7 +56,7 @@ pub fn held(
     let mut partitions = Vec::new();
     for (nth, (metric, stages)) in metrics.iter().enumerate() {
         for (level, &stage) in stages.iter().enumerate() {
-            let starts = Place::starts(stage, now).into_iter();
+            let starts = SlotKey::starts(stage, now).into_iter();
             partitions.extend(starts.map(|start| (nth, level, *metric, stage, start)));
         }
     }
@@ -82,7 +82,7 @@ async fn count(cluster: &Cluster, stage: Stage, metric: Uuid, start: i64) -> Res
     let found = found.map_err(|error| ClusterError::of(format!("count points of {table}"), &error))?;
     let rows: Vec<(i64, Option<i16>, Option<i16>)> = listed(found)?;
     let (count, first, last) = rows.into_iter().next().unwrap_or_default();
-    let time = |offset| Place { time_start_ms: start, offset }.time(stage);
+    let time = |offset| SlotKey { time_start_ms: start, offset }.time(stage);
     Ok(Held { rows: count.unsigned_abs(), first: first.map(time), last: last.map(time) })
 }
 

@@ -1,9 +1,10 @@
 //! graphite-web 1.1.10 in front of the real binary: by the plug-in of graphite-web-plugin/, and as the head of a cluster.
 
+mod answers;
 mod cache_query;
 mod cluster;
 mod metrics;
 pub(crate) mod page;
 mod plugin;
 mod python;
-mod web;
+pub(crate) mod web;

@@ -22,7 +22,20 @@ pub(crate) struct Web {
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) status: u16,
+    headers: ureq::http::HeaderMap,
     pub(crate) body: String,
+}
+
+impl Reply {
+    fn read(mut response: ureq::http::Response<ureq::Body>) -> Self {
+        let body = response.body_mut().read_to_string().unwrap();
+        Self { status: response.status().as_u16(), headers: response.headers().clone(), body }
+    }
+
+    /// A header, if it is there.
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).map(|value| value.to_str().unwrap())
+    }
 }
 
 impl Web {
@@ -54,15 +67,13 @@ impl Web {
 
     /// GET.
     pub(crate) fn get(&self, path: &str) -> Reply {
-        let mut response = self.agent.get(format!("http://{}{path}", self.address)).call().unwrap();
-        Reply { status: response.status().as_u16(), body: response.body_mut().read_to_string().unwrap() }
+        Reply::read(self.agent.get(format!("http://{}{path}", self.address)).call().unwrap())
     }
 
     /// POST a form.
     pub(crate) fn post(&self, path: &str, form: &[(&str, &str)]) -> Reply {
         let request = self.agent.post(format!("http://{}{path}", self.address));
-        let mut response = request.send_form(form.iter().copied()).unwrap();
-        Reply { status: response.status().as_u16(), body: response.body_mut().read_to_string().unwrap() }
+        Reply::read(request.send_form(form.iter().copied()).unwrap())
     }
 
     /// GET an answer that must be 200 and JSON.

@@ -22,6 +22,8 @@ pub(crate) struct Context<'a> {
     pub(crate) range: TimeRange,
     /// The request's, until `setXFilesFactor` changes it for all that is evaluated later in the same window.
     x_files_factor: Cell<f64>,
+    /// False within a keyword argument: paths there have what the session fetched for others.
+    is_fetching: Cell<bool>,
     /// Once there are any; from then on other windows share them.
     stacks: RefCell<Option<Stacks>>,
 }
@@ -33,6 +35,7 @@ impl<'a> Context<'a> {
             session,
             range: TimeRange { from, until },
             x_files_factor: Cell::new(x_files_factor),
+            is_fetching: Cell::new(true),
             stacks: RefCell::default(),
         }
     }
@@ -43,8 +46,22 @@ impl<'a> Context<'a> {
             session: self.session,
             range,
             x_files_factor: self.x_files_factor.clone(),
+            is_fetching: self.is_fetching.clone(),
             stacks: self.stacks.clone(),
         }
+    }
+
+    /// Do paths fetch series that are not here yet?
+    pub(super) fn is_fetching(&self) -> bool {
+        self.is_fetching.get()
+    }
+
+    /// Does something in which paths fetch, or do not.
+    pub(super) fn fetching<T>(&self, is_fetching: bool, work: impl FnOnce() -> T) -> T {
+        let before = self.is_fetching.replace(is_fetching);
+        let result = work();
+        self.is_fetching.set(before);
+        result
     }
 
     /// The request as it came.
@@ -69,7 +86,9 @@ impl<'a> Context<'a> {
 
     /// The series of a request, sorted by name.
     pub(crate) fn fetch(&self, request: FetchRequest) -> Result<Vec<Series>, RenderError> {
-        self.session.prefetch(vec![request.clone()])?;
+        if self.is_fetching() {
+            self.session.prefetch(vec![request.clone()])?;
+        }
         let fetched = self.session.fetched.borrow();
         let mut series = fetched.get(&request).cloned().unwrap_or_default();
         series.iter_mut().for_each(|s| s.x_files_factor = self.x_files_factor());

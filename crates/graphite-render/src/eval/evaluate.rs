@@ -4,7 +4,7 @@
 //! the methods of [`Context`] when they need an expression again over another window, or a target that they wrote.
 
 use super::context::Context;
-use super::plan::Plan;
+use super::plan::FetchPlan;
 use super::value::Value;
 use crate::error::RenderError;
 use crate::functions::{Invocation, registry};
@@ -40,9 +40,14 @@ fn evaluate_call(call: &Call, context: &Context<'_>) -> Result<Value, RenderErro
     let args = call.args.iter().map(|arg| evaluate(arg, context)).collect::<Result<Vec<_>, _>>()?;
     let mut kwargs = Vec::with_capacity(call.kwargs.len());
     for (key, arg) in &call.kwargs {
-        kwargs.push((key.as_str(), evaluate(arg, context)?));
+        let is_fetching = context.is_fetching() && call.fetches_by_name();
+        kwargs.push((key.as_str(), context.fetching(is_fetching, || evaluate(arg, context))?));
     }
-    Invocation::bind(row, context, call.args.first(), args, kwargs)?.run()
+    // A function that looks at other windows of its series fetches them, unless it has none.
+    let has_series =
+        args.first().is_some_and(|first| !matches!(first, Value::Series(list) if list.is_empty()));
+    let call = Invocation::bind(row, context, call.args.first(), args, kwargs)?;
+    context.fetching(context.is_fetching() || has_series, || call.run())
 }
 
 /// A function called by another one, with lists of series it already has as its arguments.
@@ -59,9 +64,9 @@ pub(crate) fn call_with_lists(
 impl Context<'_> {
     /// The value of an expression in this window; what it needs is fetched in one batch.
     pub(crate) fn evaluate(&self, expr: &Expr) -> Result<Value, RenderError> {
-        let mut plan = Plan::new(self.session.request);
+        let mut plan = FetchPlan::new(self.session.request);
         plan.add(expr, self.range)?;
-        self.session.prefetch(plan.into_requests())?;
+        self.prefetch(plan)?;
         evaluate(expr, self)
     }
 
@@ -83,8 +88,12 @@ impl Context<'_> {
         result
     }
 
+    fn prefetch(&self, plan: FetchPlan<'_>) -> Result<(), RenderError> {
+        if self.is_fetching() { self.session.prefetch(plan.into_requests()) } else { Ok(()) }
+    }
+
     fn evaluate_all(&self, targets: &[String]) -> Result<Vec<Vec<Series>>, RenderError> {
-        let mut plan = Plan::new(self.session.request);
+        let mut plan = FetchPlan::new(self.session.request);
         let mut exprs = Vec::with_capacity(targets.len());
         for target in targets {
             self.session.count_call()?;
@@ -92,7 +101,7 @@ impl Context<'_> {
             plan.add(&expr, self.range)?;
             exprs.push(expr);
         }
-        self.session.prefetch(plan.into_requests())?;
+        self.prefetch(plan)?;
         exprs.iter().map(|expr| evaluate(expr, self)?.into_series()).collect()
     }
 }

@@ -1,6 +1,6 @@
 //! Targets become series: read all, plan all, fetch once, evaluate.
 //!
-//! [`Plan`] collects what the expressions will fetch, a [`Session`] fetches it in one batch,
+//! [`FetchPlan`] collects what the expressions will fetch, a [`Session`] fetches it in one batch,
 //! and [`evaluate`](evaluate::evaluate) works the expressions out in a [`Context`], which is what functions see.
 
 mod context;
@@ -21,7 +21,7 @@ use crate::request::{Request, TimeRange};
 use crate::series::Series;
 use crate::source::Source;
 use evaluate::evaluate;
-use plan::Plan;
+use plan::FetchPlan;
 use plumbago_model::Cancel;
 use session::Session;
 
@@ -98,7 +98,7 @@ fn evaluated(
     }
     let exprs: Vec<Expr> = exprs.into_iter().map(|expr| template::expand(expr, &request.template)).collect();
     let session = Session::new(request, source, cancel);
-    let mut plan = Plan::new(request);
+    let mut plan = FetchPlan::new(request);
     for expr in &exprs {
         plan.add(expr, TimeRange { from: request.from, until: request.until })?;
     }

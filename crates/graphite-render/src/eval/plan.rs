@@ -12,14 +12,14 @@ use crate::source::FetchRequest;
 const MAX_PLANNED: usize = 10_000;
 
 /// The fetches of some expressions, each once.
-pub(super) struct Plan<'a> {
+pub(super) struct FetchPlan<'a> {
     request: &'a Request,
     requests: Vec<FetchRequest>,
     seen: AHashSet<FetchRequest>,
     steps: usize,
 }
 
-impl<'a> Plan<'a> {
+impl<'a> FetchPlan<'a> {
     pub(super) fn new(request: &'a Request) -> Self {
         Self { request, requests: Vec::new(), seen: AHashSet::new(), steps: 0 }
     }
@@ -52,8 +52,13 @@ impl<'a> Plan<'a> {
 
     fn call(&mut self, call: &Call, range: TimeRange) -> Result<(), RenderError> {
         let row = registry::row(&call.name)?;
-        for arg in call.args.iter().chain(call.kwargs.iter().map(|(_, value)| value)) {
+        for arg in &call.args {
             self.add(arg, range)?;
+        }
+        if call.fetches_by_name() {
+            for (_, value) in &call.kwargs {
+                self.add(value, range)?;
+            }
         }
         // The first argument once more, where it can be told over which windows.
         if let (Some(reach), Some(first)) = (row.reach, call.args.first()) {
@@ -72,7 +77,7 @@ mod tests {
 
     fn planned(target: &str) -> Vec<(String, i64, i64)> {
         let request = Request::new(1000, 2000, 0);
-        let mut plan = Plan::new(&request);
+        let mut plan = FetchPlan::new(&request);
         plan.add(&parse(target).unwrap(), TimeRange { from: 1000, until: 2000 }).unwrap();
         plan.into_requests().into_iter().map(|r| (r.pattern, r.from, r.until)).collect()
     }
@@ -101,9 +106,16 @@ mod tests {
     }
 
     #[test]
+    fn keywords_fetch_nothing_beside_positional_arguments() {
+        let window = |pattern: &str| (pattern.to_owned(), 1000, 2000);
+        assert_eq!(planned("asPercent(a,total=sumSeries(b))"), [window("a")]);
+        assert_eq!(planned("scale(seriesList=a,factor=2)"), [window("a")]);
+    }
+
+    #[test]
     fn unknown_functions_are_found_before_fetching() {
         let request = Request::new(0, 1, 0);
-        let mut plan = Plan::new(&request);
+        let mut plan = FetchPlan::new(&request);
         let target = parse("scale(bogus(a),2)").unwrap();
         let error = plan.add(&target, TimeRange { from: 0, until: 1 }).unwrap_err();
         assert_eq!(error.to_string(), "Invalid parameters (Received request for unknown function: bogus)");

@@ -81,8 +81,6 @@ pub(super) fn is_non_null(call: Invocation<'_>) -> Result<Value, RenderError> {
 pub(super) fn transform_null(mut call: Invocation<'_>) -> Result<Value, RenderError> {
     let default = call.float_or(1, 0.0);
     let tag = call.literal(1).map(Literal::text).unwrap_or_default();
-    // graphite-web does not fetch a path that is given by name, so its names and tags show no reference then.
-    let is_reference_shown = !call.is_named(2);
     let references = call.series(2);
     let mut series = call.series(0);
     // Where any reference has a value.
@@ -92,7 +90,7 @@ pub(super) fn transform_null(mut call: Invocation<'_>) -> Result<Value, RenderEr
     for s in &mut series {
         s.tags.set("transformNull", tag.as_str());
         let mut suffix = "";
-        if is_reference_shown && !references.is_empty() {
+        if !references.is_empty() {
             s.tags.set("referenceSeries", "1");
             suffix = ",referenceSeries";
         }
@@ -195,7 +193,13 @@ mod tests {
                 "transformNull(g.a,default=-1,referenceSeries=g.b)",
                 "transformNull(g.a,-1)",
                 "name=g.a transformNull=-1.0",
-                [N, 1.0, N, N, 4.0, -1.0],
+                [-1.0, 1.0, -1.0, -1.0, 4.0, -1.0],
+            ),
+            (
+                "transformNull(g.a,default=-1,referenceSeries=g.a)",
+                "transformNull(g.a,-1,referenceSeries)",
+                "name=g.a transformNull=-1.0 referenceSeries=1",
+                [N, 1.0, N, N, 4.0, N],
             ),
             (
                 "transformNull(g.a,default=2,referenceSeries=nothing)",

@@ -41,6 +41,12 @@ impl Call {
             _ => None,
         }
     }
+
+    /// Do the paths in keyword arguments fetch series? As in graphite-web they do not: they have the series that positional
+    /// arguments of the same request fetch. graphite-web cannot read a call that has keywords alone; in such a call they do.
+    pub fn fetches_by_name(&self) -> bool {
+        self.args.is_empty()
+    }
 }
 
 /// `seriesByTag("k=v", ...)`

@@ -1,11 +1,36 @@
 //! `format=json`: `[{"target":…,"tags":{…},"datapoints":[[value,stamp],…]}]`.
 
-use super::Line;
 use super::page::Page;
+use super::{Line, thin};
+use crate::error::RenderError;
+use crate::series::Series;
 
 /// Bytes a point and a name with its tags usually take, for sizing the buffer.
 const POINT_BYTES: usize = 32;
 const LINE_BYTES: usize = 256;
+
+/// Appends the answer to a request that may want fewer points (`maxDataPoints`) and no nulls (`noNullPoints`).
+///
+/// Thinning comes first, then nulls are left out of what it gives.
+pub fn write_series(
+    out: &mut Vec<u8>,
+    series: &[Series],
+    max_points: Option<usize>,
+    skip_nulls: bool,
+) -> Result<(), RenderError> {
+    write(out, &lines(series, max_points)?, skip_nulls);
+    Ok(())
+}
+
+/// The lines of such an answer. Series without points are shown only beside others that have some.
+pub fn lines(series: &[Series], max_points: Option<usize>) -> Result<Vec<Line<'_>>, RenderError> {
+    let any_points = series.iter().any(|s| !s.values.is_empty());
+    let series = if any_points { series } else { &[] };
+    match max_points {
+        Some(max) => thin::thin(series, max),
+        None => Ok(Line::all(series)),
+    }
+}
 
 /// Appends the whole document. With `skip_nulls` points without a value are left out, and lines without any point.
 pub fn write(out: &mut Vec<u8>, lines: &[Line<'_>], skip_nulls: bool) {
@@ -94,6 +119,21 @@ mod tests {
             r#"[{"target":"a\"b","tags":{"dc":"é","name":"a\"b"},"datapoints":[[1.5,60],[3.0,80]]}]"#
         );
         assert_eq!(text(&[], false), "[]");
+    }
+
+    #[test]
+    fn series_without_points_are_shown_only_beside_others() {
+        let named = |name: &str, values: Vec<f64>| Series::new(name, (60, 60, 10), values, 0.0);
+        let shown = |series: &[Series], max_points| {
+            let mut out = Vec::new();
+            write_series(&mut out, series, max_points, false).unwrap();
+            let document: serde_json::Value = serde_json::from_slice(&out).unwrap();
+            document.as_array().unwrap().len()
+        };
+        for max_points in [None, Some(5)] {
+            assert_eq!(shown(&[named("a", Vec::new()), named("b", vec![1.0])], max_points), 2);
+            assert_eq!(shown(&[named("a", Vec::new())], max_points), 0);
+        }
     }
 
     #[test]

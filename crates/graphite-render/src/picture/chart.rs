@@ -6,7 +6,7 @@ use super::canvas::{Anchor, Area, Canvas, Label, Pen};
 use super::colour::Colour;
 use super::curve::{Curve, Frame, Joining};
 use super::font;
-use super::legend::{Entry, Legend};
+use super::legend::{LegendItem, Legend};
 use super::options::{AreaMode, Options};
 use super::ticks::Scale;
 use super::time_axis::{self, Mark};
@@ -63,7 +63,7 @@ pub(super) fn draw(
     }
     let entries = plots.iter().filter(|plot| !plot.invisible);
     let entries =
-        entries.map(|plot| Entry { name: plot.name, colour: solid(plot.colour), on_the_right: plot.right });
+        entries.map(|plot| LegendItem { name: plot.name, colour: solid(plot.colour), on_the_right: plot.right });
     let legend = Legend::new(entries.collect(), options);
     let layout = layout(&plots, options, &legend, range, tz);
     let whole = inner(options);

@@ -13,7 +13,7 @@ const SMALLEST: (u32, u32) = (160, 100);
 
 /// What the legend says of a series.
 #[derive(Clone, Debug)]
-pub(super) struct Entry<'a> {
+pub(super) struct LegendItem<'a> {
     pub(super) name: &'a str,
     pub(super) colour: Colour,
     pub(super) on_the_right: bool,
@@ -22,7 +22,7 @@ pub(super) struct Entry<'a> {
 /// A legend and its layout.
 #[derive(Debug)]
 pub(super) struct Legend<'a> {
-    entries: Vec<Entry<'a>>,
+    entries: Vec<LegendItem<'a>>,
     columns: usize,
     line: f32,
     /// Entries that have no room.
@@ -31,7 +31,7 @@ pub(super) struct Legend<'a> {
 
 impl<'a> Legend<'a> {
     /// Lays the entries out; at most half of the picture is for them.
-    pub(super) fn new(entries: Vec<Entry<'a>>, options: &Options) -> Self {
+    pub(super) fn new(entries: Vec<LegendItem<'a>>, options: &Options) -> Self {
         let small = options.width < SMALLEST.0 || options.height < SMALLEST.1;
         let hidden = options.hide_legend.unwrap_or(small || entries.len() > SHOWN_BY_DEFAULT);
         let mut entries = if hidden { Vec::new() } else { entries };

@@ -4,7 +4,7 @@ use std::f32::consts::TAU;
 
 use super::canvas::{Anchor, Area, At, Canvas, Label};
 use super::font;
-use super::legend::{Entry, Legend};
+use super::legend::{LegendItem, Legend};
 use super::options::{Options, PieMode};
 use crate::series::Series;
 
@@ -19,7 +19,7 @@ pub(super) fn draw(canvas: &mut dyn Canvas, series: &[Series], options: &Options
     let slices: Vec<(&Series, f64, _)> =
         series.iter().zip(&sizes).zip(colours).map(|((s, n), c)| (s, n / total, c)).collect();
     let entries =
-        slices.iter().map(|(s, _, colour)| Entry { name: &s.name, colour: *colour, on_the_right: false });
+        slices.iter().map(|(s, _, colour)| LegendItem { name: &s.name, colour: *colour, on_the_right: false });
     let legend = Legend::new(entries.collect(), options);
     let mut area = Area {
         left: options.margin,

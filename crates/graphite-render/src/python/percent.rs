@@ -13,7 +13,7 @@ pub(crate) enum FormatError {
     #[error("the format `{0}` has more than one place for a number")]
     TooManyPlaces(String),
     #[error("the format `{text}` cannot be used: {what}")]
-    Place { text: String, what: String },
+    Specifier { text: String, what: String },
 }
 
 /// The text with its one place filled in. `%%` is a percent sign.
@@ -23,10 +23,10 @@ pub(crate) fn percent(text: &str, value: f64) -> Result<String, FormatError> {
     let mut filled = false;
     while let Some((before, after)) = rest.split_once('%') {
         out.push_str(before);
-        let wrong = |what: String| FormatError::Place { text: text.to_owned(), what };
-        let (place, tail) = Place::parse(after).map_err(wrong)?;
+        let wrong = |what: String| FormatError::Specifier { text: text.to_owned(), what };
+        let (specifier, tail) = Specifier::parse(after).map_err(wrong)?;
         rest = tail;
-        if place.conversion == '%' {
+        if specifier.conversion == '%' {
             out.push('%');
             continue;
         }
@@ -34,7 +34,7 @@ pub(crate) fn percent(text: &str, value: f64) -> Result<String, FormatError> {
             return Err(FormatError::TooManyPlaces(text.to_owned()));
         }
         filled = true;
-        out.push_str(&place.fill(value).map_err(wrong)?);
+        out.push_str(&specifier.fill(value).map_err(wrong)?);
     }
     out.push_str(rest);
     if filled { Ok(out) } else { Err(FormatError::NoPlace(text.to_owned())) }
@@ -42,7 +42,7 @@ pub(crate) fn percent(text: &str, value: f64) -> Result<String, FormatError> {
 
 /// One `%` with what follows: flags, width, precision, conversion.
 #[derive(Default)]
-struct Place {
+struct Specifier {
     left: bool,
     plus: bool,
     blank: bool,
@@ -53,32 +53,32 @@ struct Place {
     conversion: char,
 }
 
-impl Place {
+impl Specifier {
     /// Reads what stands behind a percent sign; the rest of the text comes back.
     fn parse(text: &str) -> Result<(Self, &str), String> {
-        let mut place = Place::default();
+        let mut specifier = Specifier::default();
         let flags = text.trim_start_matches(['-', '+', ' ', '0', '#']);
         for flag in text[..text.len() - flags.len()].chars() {
             match flag {
-                '-' => place.left = true,
-                '+' => place.plus = true,
-                ' ' => place.blank = true,
-                '0' => place.zeros = true,
-                _ => place.alternate = true,
+                '-' => specifier.left = true,
+                '+' => specifier.plus = true,
+                ' ' => specifier.blank = true,
+                '0' => specifier.zeros = true,
+                _ => specifier.alternate = true,
             }
         }
         let (width, mut rest) = digits(flags)?;
-        place.width = width;
+        specifier.width = width;
         if let Some(after) = rest.strip_prefix('.') {
             let (precision, after) = digits(after)?;
-            place.precision = Some(precision);
+            specifier.precision = Some(precision);
             rest = after;
         }
         // Sizes of C, which Python reads and forgets.
         let rest = rest.strip_prefix(['h', 'l', 'L']).unwrap_or(rest);
         let mut chars = rest.chars();
-        place.conversion = chars.next().ok_or("it ends within a place for a number")?;
-        Ok((place, chars.as_str()))
+        specifier.conversion = chars.next().ok_or("it ends within a place for a number")?;
+        Ok((specifier, chars.as_str()))
     }
 
     fn fill(&self, value: f64) -> Result<String, String> {

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use plumbago_model::glob::Glob;
-use plumbago_model::{Cancel, Event, EventFilter, QueryError};
+use plumbago_model::{Cancel, Event, EventFilter, QueryError, untagged};
 
 use super::{FetchRequest, Fetched, Source};
 
 /// Series and events in memory: for tests, for small programs, and as a pattern for a source of your own.
 ///
-/// Paths match by Graphite's rules for globs, `seriesByTag` by the tags in the names (`cpu;host=a`).
+/// Paths match by Graphite's rules for globs, `seriesByTag` by the tags in the names (`cpu;host=a`). A name without tags is found by
+/// `name=…` where no tagged series is.
 #[derive(Clone, Debug, Default)]
 pub struct MemorySource {
     series: BTreeMap<String, Stored>,
@@ -57,7 +58,15 @@ impl MemorySource {
             (None, None) => false,
         };
         let found = self.series.iter().filter(|(name, _)| matches(name));
-        Ok(found.map(|(name, stored)| stored.window(name, request)).collect())
+        let found: Vec<Fetched> = found.map(|(name, stored)| stored.window(name, request)).collect();
+        if found.is_empty()
+            && let Some(query) = &request.tags
+            && let Some((name, stored)) =
+                untagged(&query.conditions()).and_then(|name| self.series.get_key_value(name))
+        {
+            return Ok(vec![stored.window(name, request)]);
+        }
+        Ok(found)
     }
 }
 
@@ -115,6 +124,19 @@ mod tests {
         }
         let names: Vec<String> = fetch(&source, "*.x", 0, 60).into_iter().map(|s| s.name).collect();
         assert_eq!(names, ["a.x", "b.x"]);
+    }
+
+    #[test]
+    fn a_name_that_is_written_out_finds_the_series_without_tags() {
+        let store = crate::testing::Memory::new().with("disk", 60, &[1.0; 4]).with("cpu", 60, &[1.0; 4]);
+        let store = store.with("cpu;host=a", 60, &[1.0; 4]);
+        for (target, names) in [
+            ("seriesByTag('name=disk')", &["disk"][..]),
+            ("seriesByTag('name=~disk')", &[]),
+            ("seriesByTag('name=cpu')", &["cpu;host=a"]),
+        ] {
+            assert_eq!(crate::testing::names(&store.run(target)), names, "{target}");
+        }
     }
 
     #[test]

@@ -116,7 +116,7 @@ impl Cursor {
 }
 
 /// An entry of the feed.
-struct Entry {
+struct FeedRow {
     at: CqlTimeuuid,
     name: String,
     deleted: bool,
@@ -179,14 +179,14 @@ impl Names {
     }
 
     /// The entries of one minute that are not older than `from`, in their order.
-    async fn entries(&self, minute: i64, from: i64) -> Result<Vec<Entry>, ClusterError> {
+    async fn entries(&self, minute: i64, from: i64) -> Result<Vec<FeedRow>, ClusterError> {
         let text = &self.statements().select_feed;
         let statement = self.shared.cluster.prepare(Purpose::Metadata, text).await?;
         let mut entries = Vec::new();
         self.pages(&statement, &(CqlTimestamp(minute), CqlTimestamp(from)), |page| {
             for row in rows::<(CqlTimeuuid, String, Option<&str>)>(&page)? {
                 let (at, name, kind) = row?;
-                entries.push(Entry { at, name, deleted: kind == Some(DELETED) });
+                entries.push(FeedRow { at, name, deleted: kind == Some(DELETED) });
             }
             Ok(true)
         })

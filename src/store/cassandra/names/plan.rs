@@ -98,19 +98,19 @@ pub(super) fn plan(glob: &Glob, indexes: Indexes) -> Vec<Query> {
 }
 
 /// What a query can express about one place of a name.
-type Place<'g> = Vec<Start<'g>>;
+type Starts<'g> = Vec<Start<'g>>;
 
 fn plan_branch(branch: &Branch, indexes: Indexes) -> Vec<Query> {
     let components = branch.components().iter();
-    let places: Vec<Option<Place<'_>>> = components.map(|component| place(component, indexes)).collect();
+    let places: Vec<Option<Starts<'_>>> = components.map(|component| place(component, indexes)).collect();
     let Some(star) = places.iter().position(Option::is_none) else {
-        let places: Vec<Place<'_>> = places.into_iter().flatten().collect();
+        let places: Vec<Starts<'_>> = places.into_iter().flatten().collect();
         return expand(&places, MAX_EXPANDED).into_iter().map(|starts| ending(&starts)).collect();
     };
-    let head: Vec<Place<'_>> = places[..star].iter().flatten().cloned().collect();
-    let tail: Vec<Place<'_>> = places[star + 1..].iter().flatten().cloned().collect();
+    let head: Vec<Starts<'_>> = places[..star].iter().flatten().cloned().collect();
+    let tail: Vec<Starts<'_>> = places[star + 1..].iter().flatten().cloned().collect();
     let only_star = places.iter().filter(|place| place.is_none()).count() == 1;
-    let narrow = |place: &Place<'_>| matches!(place.as_slice(), [start] if *start != ANY);
+    let narrow = |place: &Starts<'_>| matches!(place.as_slice(), [start] if *start != ANY);
     if !only_star || !tail.iter().any(narrow) {
         return expand(&head, MAX_EXPANDED)
             .into_iter()
@@ -129,7 +129,7 @@ fn plan_branch(branch: &Branch, indexes: Indexes) -> Vec<Query> {
 const ANY: Start<'static> = Start::Prefix("");
 
 /// `None` for a globstar.
-fn place(component: &Component, indexes: Indexes) -> Option<Place<'_>> {
+fn place(component: &Component, indexes: Indexes) -> Option<Starts<'_>> {
     match component {
         Component::Globstar => None,
         Component::One(matcher) => Some(sayable(matcher.starts(), indexes)),
@@ -137,20 +137,20 @@ fn place(component: &Component, indexes: Indexes) -> Option<Place<'_>> {
 }
 
 /// The part that the indexes can look up.
-fn sayable<'g>(starts: Vec<Start<'g>>, indexes: Indexes) -> Place<'g> {
+fn sayable<'g>(starts: Vec<Start<'g>>, indexes: Indexes) -> Starts<'g> {
     let say = |start: Start<'g>| match start {
         // A leading `%` would match texts that contain the rest.
         Start::Prefix(text) if indexes == Indexes::Sai || text.starts_with('%') => ANY,
         other => other,
     };
     // No name has an empty component.
-    let starts: Place<'_> = starts.into_iter().filter(|start| *start != Start::Whole("")).map(say).collect();
+    let starts: Starts<'_> = starts.into_iter().filter(|start| *start != Start::Whole("")).map(say).collect();
     if starts.contains(&ANY) { vec![ANY] } else { starts }
 }
 
 /// One list of starts for each combination of alternatives. Places with too many are left open.
-fn expand<'g>(places: &[Place<'g>], most: usize) -> Vec<Vec<Start<'g>>> {
-    let literal = |place: &Place<'_>| place.iter().all(|start| matches!(start, Start::Whole(_)));
+fn expand<'g>(places: &[Starts<'g>], most: usize) -> Vec<Vec<Start<'g>>> {
+    let literal = |place: &Starts<'_>| place.iter().all(|start| matches!(start, Start::Whole(_)));
     let most = if most > 1 && places.iter().all(literal) { MAX_NAMES } else { most };
     let mut lists: Vec<Vec<Start<'g>>> = vec![Vec::new()];
     for place in places {

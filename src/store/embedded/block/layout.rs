@@ -88,21 +88,21 @@ fn read_meta(reader: &mut Reader<'_>) -> Option<BlockMeta> {
 
 /// Where a page is: one line of the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Entry {
+pub(super) struct PageAddress {
     pub(super) first_metric: u32,
     /// Header and body.
     pub(super) len: u32,
     pub(super) offset: u64,
 }
 
-impl Entry {
+impl PageAddress {
     /// Where the next page or the index begins.
     pub(super) fn end(&self) -> u64 {
         self.offset + u64::from(self.len)
     }
 }
 
-pub(super) fn write_index(entries: &[Entry], out: &mut Vec<u8>) {
+pub(super) fn write_index(entries: &[PageAddress], out: &mut Vec<u8>) {
     let start = out.len();
     for entry in entries {
         out.extend_from_slice(&entry.first_metric.to_le_bytes());
@@ -113,7 +113,7 @@ pub(super) fn write_index(entries: &[Entry], out: &mut Vec<u8>) {
 }
 
 /// The index, if its checksum is right and its pages follow each other from the header up to `end`, with ascending metrics.
-pub(super) fn read_index(bytes: &[u8], end: u64) -> Result<Vec<Entry>, &'static str> {
+pub(super) fn read_index(bytes: &[u8], end: u64) -> Result<Vec<PageAddress>, &'static str> {
     if !is_sealed(bytes) {
         return Err("the checksum of the index does not match");
     }
@@ -125,7 +125,7 @@ pub(super) fn read_index(bytes: &[u8], end: u64) -> Result<Vec<Entry>, &'static 
         let (Some(first_metric), Some(len), Some(offset)) = (reader.u32(), reader.u32(), reader.u64()) else {
             break;
         };
-        let entry = Entry { first_metric, len, offset };
+        let entry = PageAddress { first_metric, len, offset };
         if offset != next || len < FRAME_LEN as u32 || entry.end() > end || last_metric >= Some(first_metric)
         {
             return Err("the pages in the index do not follow each other");
@@ -243,8 +243,8 @@ mod tests {
 
     #[test]
     fn an_index_must_cover_the_pages_in_order() {
-        let entry = |first_metric, offset, len| Entry { first_metric, len, offset };
-        let read = |entries: &[Entry], end| {
+        let entry = |first_metric, offset, len| PageAddress { first_metric, len, offset };
+        let read = |entries: &[PageAddress], end| {
             let mut bytes = Vec::new();
             write_index(entries, &mut bytes);
             read_index(&bytes, end)

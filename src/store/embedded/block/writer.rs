@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use super::layout::{self, Entry, Trailer};
+use super::layout::{self, PageAddress, Trailer};
 use super::page::PageBuilder;
 use super::{BlockInfo, BlockMeta};
 use crate::store::embedded::codec::Chunk;
@@ -25,7 +25,7 @@ pub struct BlockWriter {
     pending: Vec<u8>,
     /// Bytes in the file; `pending` follows them.
     written: u64,
-    index: Vec<Entry>,
+    index: Vec<PageAddress>,
     sums: Sums,
     renamed: bool,
 }
@@ -85,7 +85,7 @@ impl BlockWriter {
         let start = self.pending.len();
         if let Some(first_metric) = self.page.flush(&mut self.pending) {
             let len = (self.pending.len() - start) as u32;
-            self.index.push(Entry { first_metric, len, offset: self.written + start as u64 });
+            self.index.push(PageAddress { first_metric, len, offset: self.written + start as u64 });
         }
     }
 

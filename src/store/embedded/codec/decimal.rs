@@ -48,7 +48,7 @@ pub(super) fn from_code(code: u64) -> Option<f64> {
     Some(unscale(varint::unzigzag(code >> 3), power))
 }
 
-/// Scratch space for [`Scaler::plan`], and its result.
+/// Scratch space for [`Scaler::pack`], and its result.
 #[derive(Default)]
 pub(super) struct Scaler {
     /// The scaled values and their first and second differences.
@@ -57,7 +57,7 @@ pub(super) struct Scaler {
 
 /// How values will be written, decided before anything is written.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Plan {
+pub(super) struct Packing {
     digits: usize,
     order: usize,
     frame: Frame,
@@ -79,7 +79,7 @@ const EACH_RUN: u8 = 1 << 5;
 
 impl Scaler {
     /// The smallest form of these values, if all have a short decimal form.
-    pub(super) fn plan(&mut self, values: &[f64]) -> Option<Plan> {
+    pub(super) fn pack(&mut self, values: &[f64]) -> Option<Packing> {
         let [whole, first, second] = &mut self.differences;
         let digits = scale_all(values, whole)?;
         let mut best = measure(whole, digits, 0, 0);
@@ -102,20 +102,20 @@ impl Scaler {
         Some(best)
     }
 
-    /// Appends the values of the last call of `plan`.
+    /// Appends the values of the last call of `pack`.
     #[expect(clippy::indexing_slicing, reason = "it writes our own numbers, and knows how many there are")]
-    pub(super) fn write(&self, plan: &Plan, out: &mut Vec<u8>) {
-        let each_run = if matches!(plan.frame, Frame::EachRun) { EACH_RUN } else { 0 };
-        out.push(plan.digits as u8 | (plan.order as u8) << ORDER_SHIFT | each_run);
-        for start in &self.differences[..plan.order] {
+    pub(super) fn write(&self, packing: &Packing, out: &mut Vec<u8>) {
+        let each_run = if matches!(packing.frame, Frame::EachRun) { EACH_RUN } else { 0 };
+        out.push(packing.digits as u8 | (packing.order as u8) << ORDER_SHIFT | each_run);
+        for start in &self.differences[..packing.order] {
             varint::put(varint::zigzag(start[0]), out);
         }
-        if let Frame::Whole { base, width } = plan.frame {
+        if let Frame::Whole { base, width } = packing.frame {
             write_frame(base, width, out);
         }
         let mut lanes = [0; LANES];
-        for run in self.differences[plan.order].chunks(LANES) {
-            let (base, width) = match plan.frame {
+        for run in self.differences[packing.order].chunks(LANES) {
+            let (base, width) = match packing.frame {
                 Frame::Whole { base, width } => (base, width),
                 Frame::EachRun => {
                     let (low, high) = extremes(run);
@@ -184,7 +184,7 @@ fn frame_len(base: i64) -> usize {
 }
 
 /// The better of the two frames, `head` being the bytes of the numbers that come before.
-fn measure(numbers: &[i64], digits: usize, order: usize, head: usize) -> Plan {
+fn measure(numbers: &[i64], digits: usize, order: usize, head: usize) -> Packing {
     let (mut low, mut high, mut each_run) = (i64::MAX, i64::MIN, 0);
     for run in numbers.chunks(LANES) {
         let (run_low, run_high) = extremes(run);
@@ -199,7 +199,7 @@ fn measure(numbers: &[i64], digits: usize, order: usize, head: usize) -> Plan {
     } else {
         (Frame::Whole { base: low, width }, whole)
     };
-    Plan { digits, order, frame, len: 1 + head + body }
+    Packing { digits, order, frame, len: 1 + head + body }
 }
 
 /// Packed values, as they are stored.
@@ -327,15 +327,15 @@ mod tests {
     /// The bytes, digits and order chosen, after checking that the values come back.
     fn round_trip(values: &[f64]) -> Option<(usize, usize, usize)> {
         let mut scaler = Scaler::default();
-        let plan = scaler.plan(values)?;
+        let packing = scaler.pack(values)?;
         let mut bytes = Vec::new();
-        scaler.write(&plan, &mut bytes);
-        assert_eq!(bytes.len(), plan.len);
+        scaler.write(&packing, &mut bytes);
+        assert_eq!(bytes.len(), packing.len);
         let packed = Packed::read(&bytes, values.len()).unwrap();
         let mut back = vec![f64::NAN; values.len()];
         packed.decode(0, values.len(), &mut |at, run| back[at..at + run.len()].copy_from_slice(run));
         assert!(values.iter().zip(&back).all(|(a, b)| a.to_bits() == b.to_bits()), "{values:?}\n{back:?}");
-        Some((bytes.len(), plan.digits, plan.order))
+        Some((bytes.len(), packing.digits, packing.order))
     }
 
     #[test]
@@ -415,9 +415,9 @@ mod tests {
             (0..300).map(|i| f64::from(i * i)).collect(),
         ] {
             let mut scaler = Scaler::default();
-            let plan = scaler.plan(&values).unwrap();
+            let packing = scaler.pack(&values).unwrap();
             let mut bytes = Vec::new();
-            scaler.write(&plan, &mut bytes);
+            scaler.write(&packing, &mut bytes);
             let packed = Packed::read(&bytes, values.len()).unwrap();
             for (from, until) in [(0, 1), (1, 2), (31, 33), (32, 64), (250, 300), (299, 300)] {
                 let mut back = vec![f64::NAN; values.len()];
@@ -430,9 +430,9 @@ mod tests {
     #[test]
     fn senseless_bytes_are_refused() {
         let mut scaler = Scaler::default();
-        let plan = scaler.plan(&[1.5, 2.5, 4.0]).unwrap();
+        let packing = scaler.pack(&[1.5, 2.5, 4.0]).unwrap();
         let mut bytes = Vec::new();
-        scaler.write(&plan, &mut bytes);
+        scaler.write(&packing, &mut bytes);
         assert!(Packed::read(&bytes, 3).is_ok());
         for len in 0..bytes.len() {
             assert!(Packed::read(&bytes[..len], 3).is_err());

@@ -2,7 +2,7 @@
 
 use super::counts;
 use super::decimal::Scaler;
-use super::presence::Plan;
+use super::presence::FormKind;
 use super::values;
 use super::{ChunkError, MAX_SLOTS, varint};
 
@@ -45,19 +45,19 @@ impl Encoder {
         if slots.len() > MAX_SLOTS {
             return Err(ChunkError::Unwritable("it has too many slots"));
         }
-        let plan = Plan::of(slots)?;
+        let form = FormKind::of(slots)?;
         let tag_at = out.len();
         out.push(0);
         varint::put(slots.len() as u64, out);
         varint::put(u64::from(slots[0]), out);
-        plan.write(slots, out);
+        form.write(slots, out);
         let mut counts_tag = counts::NONE;
         if let Some(partials) = partials {
             out.push(partials.method);
             counts_tag = counts::write(partials.counts, out);
         }
         let values_tag = values::write(values, &mut self.scaler, out);
-        out[tag_at] = plan.tag() | values_tag << 2 | counts_tag << 5;
+        out[tag_at] = form.tag() | values_tag << 2 | counts_tag << 5;
         Ok(())
     }
 }

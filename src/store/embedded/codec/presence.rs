@@ -24,7 +24,7 @@ enum Form<'a> {
 
 /// How slots will be written, decided before anything is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Plan {
+pub(super) enum FormKind {
     Row,
     Stride(u32),
     Bitmap,
@@ -37,7 +37,7 @@ const STRIDE: u8 = 1;
 const BITMAP: u8 = 2;
 const RUNS: u8 = 3;
 
-impl Plan {
+impl FormKind {
     /// The smallest form for these slots, which must be ascending and not empty.
     #[expect(clippy::indexing_slicing, reason = "it writes our own numbers, and knows how many there are")]
     pub(super) fn of(slots: &[u32]) -> Result<Self, ChunkError> {
@@ -50,34 +50,34 @@ impl Plan {
         }
         let span = (last - first) as usize + 1;
         if span == slots.len() {
-            return Ok(Plan::Row);
+            return Ok(FormKind::Row);
         }
         let step = slots[1] - first;
         if slots.windows(2).all(|pair| pair[1] - pair[0] == step) {
-            return Ok(Plan::Stride(step));
+            return Ok(FormKind::Stride(step));
         }
         let bitmap_len = varint::len((span - slots.len()) as u64) + span.div_ceil(8);
         let runs_len =
             runs(slots).map(|(run, gap)| varint::len(run) + gap.map_or(0, varint::len)).sum::<usize>();
-        Ok(if runs_len < bitmap_len { Plan::Runs } else { Plan::Bitmap })
+        Ok(if runs_len < bitmap_len { FormKind::Runs } else { FormKind::Bitmap })
     }
 
     pub(super) fn tag(self) -> u8 {
         match self {
-            Plan::Row => ROW,
-            Plan::Stride(_) => STRIDE,
-            Plan::Bitmap => BITMAP,
-            Plan::Runs => RUNS,
+            FormKind::Row => ROW,
+            FormKind::Stride(_) => STRIDE,
+            FormKind::Bitmap => BITMAP,
+            FormKind::Runs => RUNS,
         }
     }
 
     /// Appends what the form needs besides the count and the first slot.
     pub(super) fn write(self, slots: &[u32], out: &mut Vec<u8>) {
         match self {
-            Plan::Row => {}
-            Plan::Stride(step) => varint::put(u64::from(step), out),
-            Plan::Bitmap => write_bitmap(slots, out),
-            Plan::Runs => {
+            FormKind::Row => {}
+            FormKind::Stride(step) => varint::put(u64::from(step), out),
+            FormKind::Bitmap => write_bitmap(slots, out),
+            FormKind::Runs => {
                 for (run, gap) in runs(slots) {
                     varint::put(run, out);
                     gap.into_iter().for_each(|gap| varint::put(gap, out));
@@ -286,41 +286,41 @@ impl Iterator for Slots<'_> {
 mod tests {
     use super::*;
 
-    fn round_trip(slots: &[u32]) -> (Plan, usize) {
-        let plan = Plan::of(slots).unwrap();
+    fn round_trip(slots: &[u32]) -> (FormKind, usize) {
+        let form = FormKind::of(slots).unwrap();
         let mut bytes = Vec::new();
-        plan.write(slots, &mut bytes);
+        form.write(slots, &mut bytes);
         let mut reader = Reader::new(&bytes);
-        let back = Presence::read(plan.tag(), slots.len(), slots[0], &mut reader).unwrap();
+        let back = Presence::read(form.tag(), slots.len(), slots[0], &mut reader).unwrap();
         assert!(reader.rest().is_empty());
         assert_eq!(back.iter().collect::<Vec<_>>(), slots);
         assert_eq!((back.first, back.last), (slots[0], slots[slots.len() - 1]));
         for slot in slots.iter().flat_map(|&s| [u64::from(s).saturating_sub(1), s.into(), u64::from(s) + 1]) {
             let before = slots.iter().filter(|&&s| u64::from(s) < slot).count();
-            assert_eq!(back.rank(slot), before, "{plan:?} {slot}");
+            assert_eq!(back.rank(slot), before, "{form:?} {slot}");
             assert_eq!(back.iter().nth(before), slots.get(before).copied());
         }
-        (plan, bytes.len())
+        (form, bytes.len())
     }
 
     #[test]
     fn each_shape_takes_its_smallest_form() {
-        assert_eq!(round_trip(&[7]), (Plan::Row, 0));
-        assert_eq!(round_trip(&(100..220).collect::<Vec<_>>()), (Plan::Row, 0));
-        assert_eq!(round_trip(&(0..240).map(|i| 3 + i * 6).collect::<Vec<_>>()), (Plan::Stride(6), 1));
-        assert_eq!(round_trip(&[0, u32::MAX]), (Plan::Stride(u32::MAX), 5));
+        assert_eq!(round_trip(&[7]), (FormKind::Row, 0));
+        assert_eq!(round_trip(&(100..220).collect::<Vec<_>>()), (FormKind::Row, 0));
+        assert_eq!(round_trip(&(0..240).map(|i| 3 + i * 6).collect::<Vec<_>>()), (FormKind::Stride(6), 1));
+        assert_eq!(round_trip(&[0, u32::MAX]), (FormKind::Stride(u32::MAX), 5));
         let one_gap: Vec<u32> = (0..1440).filter(|i| *i != 700).collect();
-        assert_eq!(round_trip(&one_gap), (Plan::Runs, 5));
-        assert_eq!(round_trip(&[5, 900, 1439]), (Plan::Runs, 7));
+        assert_eq!(round_trip(&one_gap), (FormKind::Runs, 5));
+        assert_eq!(round_trip(&[5, 900, 1439]), (FormKind::Runs, 7));
         let ragged: Vec<u32> = (0..400).filter(|i| i * i % 7 != 2).collect();
-        assert_eq!(round_trip(&ragged).0, Plan::Bitmap);
-        assert_eq!(round_trip(&[u32::MAX - 3, u32::MAX - 2, u32::MAX]).0, Plan::Bitmap);
+        assert_eq!(round_trip(&ragged).0, FormKind::Bitmap);
+        assert_eq!(round_trip(&[u32::MAX - 3, u32::MAX - 2, u32::MAX]).0, FormKind::Bitmap);
     }
 
     #[test]
     fn unsorted_or_no_slots_are_refused() {
         for slots in [&[][..], &[1, 1], &[2, 1], &[1, 3, 2]] {
-            assert!(matches!(Plan::of(slots), Err(ChunkError::Unwritable(_))), "{slots:?}");
+            assert!(matches!(FormKind::of(slots), Err(ChunkError::Unwritable(_))), "{slots:?}");
         }
     }
 

@@ -29,9 +29,9 @@ pub(super) fn write(values: &[f64], scaler: &mut Scaler, out: &mut Vec<u8>) -> u
     if values.iter().all(|value| value.to_bits() == values[0].to_bits()) {
         return write_constant(values[0], out);
     }
-    match scaler.plan(values) {
-        Some(plan) if !xor_beats(plan.len, values) => {
-            scaler.write(&plan, out);
+    match scaler.pack(values) {
+        Some(packing) if !xor_beats(packing.len, values) => {
+            scaler.write(&packing, out);
             PACKED
         }
         _ => write_xor_or_raw(values, out),

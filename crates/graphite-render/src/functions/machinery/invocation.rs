@@ -19,8 +19,6 @@ pub(crate) struct Invocation<'a> {
     bound: Vec<Vec<Value>>,
     /// The parameters that have their default.
     defaulted: Vec<bool>,
-    /// The parameters that were given by name.
-    named: Vec<bool>,
 }
 
 impl<'a> Invocation<'a> {
@@ -43,14 +41,12 @@ impl<'a> Invocation<'a> {
                 _ => return Err(too_many(row)),
             }
         }
-        let mut named = vec![false; bound.len()];
         for (key, value) in kwargs {
             let at = row.params.iter().position(|p| p.name == key).or_else(|| loosely(row, key));
             let Some(at) = at.filter(|&at| bound[at].is_empty()) else {
                 return Err(RenderError::invalid(format!("Unexpected key word arguments: {key}")));
             };
             bound[at].extend(convert(row, &row.params[at], value)?);
-            named[at] = true;
         }
         let defaulted = bound.iter().map(Vec::is_empty).collect();
         for (param, values) in row.params.iter().zip(&mut bound) {
@@ -64,7 +60,7 @@ impl<'a> Invocation<'a> {
                 None => {}
             }
         }
-        Ok(Self { row, context, first, bound, defaulted, named })
+        Ok(Self { row, context, first, bound, defaulted })
     }
 
     /// Does the work.
@@ -88,11 +84,6 @@ impl<'a> Invocation<'a> {
     /// Was the parameter given?
     pub(crate) fn is_given(&self, param: usize) -> bool {
         self.defaulted.get(param).is_some_and(|defaulted| !defaulted)
-    }
-
-    /// Was the parameter given by name?
-    pub(crate) fn is_named(&self, param: usize) -> bool {
-        self.named.get(param).is_some_and(|named| *named)
     }
 
     /// How many values the parameter got.

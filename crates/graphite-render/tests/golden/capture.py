@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""Fills the answers of the *.test files in this folder in from a real graphite-web 1.1.10.
+"""Fills the answers of the goldens in from a real graphite-web 1.1.10.
 
-    "$(scripts/peers graphite-web)/bin/python" tests/golden/capture.py [--check] [FILE.test ...]
+    "$(scripts/peers graphite-web)/bin/python" crates/graphite-render/tests/golden/capture.py [--check] [FILE.test ...]
+
+Without a file it takes all of this folder, and those of the HTTP API in tests/golden of the checkout.
 
 Each case of a file is asked of graphite-web over its own HTTP stack, with the data of data.test behind a storage
 finder, and the answer below the case is rewritten in place; comments and questions stay as they are. With --check
@@ -16,6 +18,7 @@ import tempfile
 import urllib.parse
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+FOLDERS = [HERE, os.path.join(HERE, *[os.pardir] * 4, "tests", "golden")]
 WIDTH = 118
 
 
@@ -267,7 +270,7 @@ def recapture(path, client):
 def main(arguments):
     check = "--check" in arguments
     names = [a for a in arguments if a != "--check"]
-    files = [os.path.abspath(n) for n in names] or sorted(glob.glob(os.path.join(HERE, "*.test")))
+    files = [os.path.abspath(n) for n in names] or [f for folder in FOLDERS for f in sorted(glob.glob(os.path.join(folder, "*.test")))]
     data, events = read_data(os.path.join(HERE, "data.test"))
     stale = []
     with tempfile.TemporaryDirectory() as folder:

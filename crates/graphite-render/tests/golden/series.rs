@@ -1,25 +1,36 @@
-//! What two answers differ in, told so that a reader sees it.
+//! Series as an answer shows them, and what two answers differ in, told so that a reader sees it.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::parse::{Point, Series};
+/// A stamp and its value; NaN is null.
+pub(crate) type Point = (i64, f64);
 
 /// How far values may be apart, as a part of their size.
 const TOLERANCE: f64 = 1e-9;
+
+/// One series of an answer.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Series {
+    pub(crate) name: String,
+    pub(crate) tags: BTreeMap<String, String>,
+    pub(crate) points: Vec<Point>,
+}
 
 /// The lines that a reader compares, or nothing when they are the same.
 pub(crate) fn texts(expected: &str, got: &str) -> Option<String> {
     (expected != got).then(|| two(expected, got))
 }
 
-fn two(expected: &str, got: &str) -> String {
+/// Both, one below the other.
+pub(crate) fn two(expected: &str, got: &str) -> String {
     format!("    expected {expected}\n    got      {got}\n")
 }
 
 /// Compares names, tags and stamps exactly, and values by [`TOLERANCE`].
-pub(crate) fn series(expected: &[Series], got: &[Series]) -> Option<String> {
+pub(crate) fn difference(expected: &[Series], got: &[Series]) -> Option<String> {
     let names = |all: &[Series]| all.iter().map(|s| s.name.clone()).collect::<Vec<_>>();
     if names(expected) != names(got) {
         return Some(two(&format!("{:?}", names(expected)), &format!("{:?}", names(got))));
@@ -42,7 +53,8 @@ pub(crate) fn series(expected: &[Series], got: &[Series]) -> Option<String> {
     (!found.is_empty()).then_some(found)
 }
 
-fn close(a: f64, b: f64) -> bool {
+/// The same value, to [`TOLERANCE`]?
+pub(crate) fn close(a: f64, b: f64) -> bool {
     a == b || (a.is_nan() && b.is_nan()) || (a - b).abs() <= TOLERANCE * a.abs().max(b.abs())
 }
 
@@ -63,12 +75,6 @@ fn points(points: &[Point]) -> String {
     text
 }
 
-/// Compares JSON by value. When data begins and ends (`intervals`) is the store's business, so only its presence counts.
-pub(crate) fn json(expected: &str, got: &str) -> Option<String> {
-    let (Ok(a), Ok(b)) = (parse_json(expected), parse_json(got)) else { return Some(two(expected, got)) };
-    (!same_json(&a, &b)).then(|| two(&a.to_string(), &b.to_string()))
-}
-
 /// Infinity, as Python writes it or as the number too large to read that Grafana gets, becomes a text.
 pub(crate) fn parse_json(text: &str) -> serde_json::Result<Value> {
     let text = text.replace("1e9999", "Infinity");
@@ -77,7 +83,7 @@ pub(crate) fn parse_json(text: &str) -> serde_json::Result<Value> {
 }
 
 /// The series of a body of `/render?format=json`.
-pub(crate) fn rendered(body: &str) -> Vec<Series> {
+pub(crate) fn of_json(body: &str) -> Vec<Series> {
     let value = parse_json(body).unwrap_or_else(|e| panic!("{e}: {body}"));
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let number = |value: &Value| match value {
@@ -95,22 +101,4 @@ pub(crate) fn rendered(body: &str) -> Vec<Series> {
             .collect(),
     };
     value.as_array().into_iter().flatten().map(series).collect()
-}
-
-fn same_json(a: &Value, b: &Value) -> bool {
-    match (a, b) {
-        (Value::Number(x), Value::Number(y)) => {
-            close(x.as_f64().unwrap_or(f64::NAN), y.as_f64().unwrap_or(f64::NAN))
-        }
-        (Value::Array(x), Value::Array(y)) => {
-            x.len() == y.len() && x.iter().zip(y).all(|(x, y)| same_json(x, y))
-        }
-        (Value::Object(x), Value::Object(y)) => {
-            let same = |(key, x): (&String, &Value)| {
-                y.get(key).is_some_and(|y| key == "intervals" || same_json(x, y))
-            };
-            x.len() == y.len() && x.iter().all(same)
-        }
-        _ => a == b,
-    }
 }
