@@ -18,7 +18,7 @@
 //! | 8    | [`graphite_render`] | targets become series: grammar, functions, output formats, in a crate of its own |
 //! | 9    | [`http`]    | the Graphite HTTP API                                               |
 //!
-//! [`plumbago_model`] has the nouns all of them speak in. [`server`] wires all of it; [`cli`] is the command line. `tests/architecture.rs` checks who may use whom.
+//! [`whisper`] reads and writes Graphite's files, for moving in and out. [`plumbago_model`] has the nouns all of them speak in. [`server`] wires all of it; [`cli`] is the command line. `tests/architecture.rs` checks who may use whom.
 
 pub mod config;
 
@@ -45,5 +45,7 @@ pub mod server;
 pub mod telemetry;
 
 pub mod pem;
+
+pub mod whisper;
 
 pub mod cli;

@@ -33,6 +33,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("rollup", &["log", "store"]),
     ("store", &["pem", "telemetry"]),
     ("index", &[]),
+    ("whisper", &[]),
     ("http", &["config", "graphite_render", "index", "telemetry"]),
 ];
 

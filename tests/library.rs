@@ -18,3 +18,4 @@ mod pictures;
 mod points_model;
 #[path = "server/skip.rs"]
 mod skip;
+mod whisper;

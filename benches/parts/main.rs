@@ -1,4 +1,4 @@
-//! Figures of parts of the server by themselves, for whoever tunes one: `cargo bench --bench parts -- index`, `tags` or `codec`.
+//! Figures of parts of the server by themselves, for whoever tunes one: `cargo bench --bench parts -- index`, `tags`, `codec` or `whisper`.
 //! What a user sees is measured by the benchmark `load`.
 
 #![allow(missing_docs, clippy::unwrap_used)]
@@ -6,9 +6,11 @@
 mod codec;
 mod index;
 mod tags;
+mod whisper;
 
 fn main() {
-    let parts: [(&str, fn()); 3] = [("codec", codec::run), ("index", index::run), ("tags", tags::run)];
+    let parts: [(&str, fn()); 4] =
+        [("codec", codec::run), ("index", index::run), ("tags", tags::run), ("whisper", whisper::run)];
     let asked: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
     for (name, run) in parts {
         if asked.is_empty() || asked.iter().any(|a| a == name) {
