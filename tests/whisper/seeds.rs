@@ -19,10 +19,10 @@ fn seed(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/seeds/whisper").join(name)
 }
 
-/// Up to the present, with a gap, more than the finest archive keeps.
+/// Up to the present, with gaps, more than the finest archive keeps. The values repeat, so that compressed files stay small.
 fn points() -> Vec<Point> {
     let times = (NOW - 440..=NOW).step_by(10).filter(|time| time % 70 != 0);
-    times.map(|timestamp| Point { timestamp, value: f64::from(timestamp % 1000) / 8.0 }).collect()
+    times.map(|timestamp| Point { timestamp, value: f64::from(timestamp / 50 % 20) / 8.0 }).collect()
 }
 
 /// The points that the finest archive still has.
