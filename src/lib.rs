@@ -18,7 +18,7 @@
 //! | 8    | [`graphite_render`] | targets become series: grammar, functions, output formats, in a crate of its own |
 //! | 9    | [`http`]    | the Graphite HTTP API                                               |
 //!
-//! [`bundle`] is everything kept of one metric, on its way between stores, servers and files. [`plumbago_model`] has the nouns all of them speak in. [`server`] wires all of it; [`cli`] is the command line. `tests/architecture.rs` checks who may use whom.
+//! [`bundle`] is everything kept of one metric, on its way between stores, servers and files. [`whisper`] reads and writes Graphite's files. [`plumbago_model`] has the nouns all of them speak in. [`server`] wires all of it; [`cli`] is the command line. `tests/architecture.rs` checks who may use whom.
 
 pub mod config;
 
@@ -40,8 +40,6 @@ pub mod index;
 
 pub mod bundle;
 
-pub mod whisper;
-
 pub mod http;
 
 pub mod server;
@@ -49,5 +47,7 @@ pub mod server;
 pub mod telemetry;
 
 pub mod pem;
+
+pub mod whisper;
 
 pub mod cli;

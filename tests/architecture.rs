@@ -34,6 +34,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("store", &["pem", "telemetry"]),
     ("index", &[]),
     ("bundle", &["store"]),
+    ("whisper", &[]),
     ("http", &["bundle", "config", "graphite_render", "index", "telemetry"]),
 ];
 

@@ -47,6 +47,7 @@ targets! {
     tags at "../fuzz/fuzz_targets/tags.rs"
     target at "../fuzz/fuzz_targets/target.rs"
     time at "../fuzz/fuzz_targets/time.rs"
+    whisper at "../fuzz/fuzz_targets/whisper.rs"
 }
 
 // Behind the targets, so that they find it by the path they name and not by standing in scope.

@@ -19,3 +19,4 @@ mod pictures;
 mod points_model;
 #[path = "server/skip.rs"]
 mod skip;
+mod whisper;

@@ -1,4 +1,5 @@
-//! Measures single parts of the server, to tune them: `cargo bench --bench parts -- index`, `tags` or `codec`. The benchmark
+//! Measures single parts of the server, to tune them: `cargo bench --bench parts -- index`, `tags`, `codec` or
+//! `whisper`. The benchmark
 //! `load` measures what a user sees.
 
 #![allow(missing_docs, clippy::unwrap_used)]
@@ -6,9 +7,11 @@
 mod codec;
 mod index;
 mod tags;
+mod whisper;
 
 fn main() {
-    let parts: [(&str, fn()); 3] = [("codec", codec::run), ("index", index::run), ("tags", tags::run)];
+    let parts: [(&str, fn()); 4] =
+        [("codec", codec::run), ("index", index::run), ("tags", tags::run), ("whisper", whisper::run)];
     let asked: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
     for (name, run) in parts {
         if asked.is_empty() || asked.iter().any(|a| a == name) {
