@@ -7,6 +7,7 @@ mod check_config;
 mod logging;
 pub mod man;
 mod operations;
+pub mod progress;
 mod table;
 mod words;
 
