@@ -8,6 +8,7 @@ mod estimate;
 mod logging;
 pub mod man;
 mod operations;
+pub mod progress;
 mod table;
 mod words;
 
