@@ -6,7 +6,7 @@ use super::canvas::{Anchor, Area, Canvas, Label, Pen};
 use super::colour::Colour;
 use super::curve::{Curve, Frame, Joining};
 use super::font;
-use super::legend::{LegendItem, Legend};
+use super::legend::{Legend, LegendItem};
 use super::options::{AreaMode, Options};
 use super::ticks::Scale;
 use super::time_axis::{self, Mark};
@@ -62,8 +62,11 @@ pub(super) fn draw(
         return Ok(());
     }
     let entries = plots.iter().filter(|plot| !plot.invisible);
-    let entries =
-        entries.map(|plot| LegendItem { name: plot.name, colour: solid(plot.colour), on_the_right: plot.right });
+    let entries = entries.map(|plot| LegendItem {
+        name: plot.name,
+        colour: solid(plot.colour),
+        on_the_right: plot.right,
+    });
     let legend = Legend::new(entries.collect(), options);
     let layout = layout(&plots, options, &legend, range, tz);
     let whole = inner(options);

@@ -4,7 +4,7 @@ use std::f32::consts::TAU;
 
 use super::canvas::{Anchor, Area, At, Canvas, Label};
 use super::font;
-use super::legend::{LegendItem, Legend};
+use super::legend::{Legend, LegendItem};
 use super::options::{Options, PieMode};
 use crate::series::Series;
 
@@ -18,8 +18,11 @@ pub(super) fn draw(canvas: &mut dyn Canvas, series: &[Series], options: &Options
     let colours = options.palette.iter().copied().cycle();
     let slices: Vec<(&Series, f64, _)> =
         series.iter().zip(&sizes).zip(colours).map(|((s, n), c)| (s, n / total, c)).collect();
-    let entries =
-        slices.iter().map(|(s, _, colour)| LegendItem { name: &s.name, colour: *colour, on_the_right: false });
+    let entries = slices.iter().map(|(s, _, colour)| LegendItem {
+        name: &s.name,
+        colour: *colour,
+        on_the_right: false,
+    });
     let legend = Legend::new(entries.collect(), options);
     let mut area = Area {
         left: options.margin,

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use super::layout::{self, BadHeader, ENTRY_LEN, PageAddress, HEADER_LEN, TRAILER_LEN, Trailer};
+use super::layout::{self, BadHeader, ENTRY_LEN, HEADER_LEN, PageAddress, TRAILER_LEN, Trailer};
 use super::page::{self, Page};
 use super::{BlockError, BlockInfo, Cursor};
 
