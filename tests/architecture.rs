@@ -356,6 +356,44 @@ fn every_test_file_is_part_of_a_test_binary() {
     report(broken);
 }
 
+/// The text of every test function of a file, with its name.
+fn test_functions(text: &str) -> Vec<(&str, String)> {
+    let mut found = Vec::new();
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        let Some(indent) = line.strip_suffix("#[test]").filter(|indent| indent.trim().is_empty()) else {
+            continue;
+        };
+        let end = format!("{indent}}}");
+        let body: Vec<&str> = lines.by_ref().take_while(|line| *line != end).collect();
+        let signature = body.iter().find_map(|line| line.trim_start().strip_prefix("fn "));
+        let name = signature.and_then(|rest| rest.split('(').next()).unwrap_or_default();
+        found.push((name, body.join("\n")));
+    }
+    found
+}
+
+/// A test that gives up must be counted as skipped: it hands its name to what skips, or calls the skip helper itself.
+#[test]
+fn a_test_that_returns_early_says_so() {
+    let early = Regex::new(r"(?m)\breturn(;| \}| Ok\(\(\)\)|$)").unwrap();
+    let (mut broken, mut seen) = (Vec::new(), 0);
+    for path in FOLDERS.iter().flat_map(|folder| rust_files(&root().join(folder))) {
+        let text = fs::read_to_string(&path).unwrap();
+        for (name, body) in test_functions(&text) {
+            seen += 1;
+            let says = [&format!("\"{name}\""), "skip(", "note(", "can_fail("]
+                .iter()
+                .any(|part| body.contains(*part));
+            if early.is_match(&body) && !says {
+                broken.push(format!("{}: `{name}` returns early without a skip", shown(&path)));
+            }
+        }
+    }
+    assert!(seen > 500, "only {seen} tests were found");
+    report(broken);
+}
+
 #[test]
 fn the_table_is_about_modules_that_exist() {
     let modules: BTreeSet<String> = sources().iter().map(|source| source.top().to_owned()).collect();

@@ -29,7 +29,7 @@ pub struct Page {
 
 /// Which part of a directory to list: this many entries after a given one.
 #[derive(Clone, Copy, Debug)]
-pub struct Wanted<'a> {
+pub struct PageRequest<'a> {
     /// The last entry of the page before; empty for the first page.
     pub after: &'a str,
     /// Most entries.
@@ -38,7 +38,7 @@ pub struct Wanted<'a> {
 
 impl SharedIndex {
     /// A page of a directory of the tree; the empty path is its top. A missing directory has no entries.
-    pub fn children(&self, path: &str, wanted: Wanted<'_>, cancel: &Cancel) -> Result<Page, QueryError> {
+    pub fn children(&self, path: &str, wanted: PageRequest<'_>, cancel: &Cancel) -> Result<Page, QueryError> {
         let mut sieve = Sieve::new(wanted);
         let mut index = self.read();
         let Some(dir) = index.tree().find_dir(path) else { return Ok(Page::default()) };
@@ -64,7 +64,7 @@ impl SharedIndex {
     }
 
     /// A page of the names that tagged metrics have before their tags, with the number of metrics of each.
-    pub fn tagged_names(&self, wanted: Wanted<'_>, cancel: &Cancel) -> Result<Page, QueryError> {
+    pub fn tagged_names(&self, wanted: PageRequest<'_>, cancel: &Cancel) -> Result<Page, QueryError> {
         let mut names: BTreeMap<String, u64> = BTreeMap::new();
         self.each_tagged(cancel, |full| {
             let name = bare_name(full);
@@ -82,7 +82,7 @@ impl SharedIndex {
     pub fn tagged_with_name(
         &self,
         name: &str,
-        wanted: Wanted<'_>,
+        wanted: PageRequest<'_>,
         cancel: &Cancel,
     ) -> Result<Page, QueryError> {
         let mut sieve = Sieve::new(wanted);
@@ -117,13 +117,13 @@ fn bare_name(name: &str) -> &str {
 
 /// Selects the entries of one page from any number of entries, in any order.
 struct Sieve<'a> {
-    wanted: Wanted<'a>,
+    wanted: PageRequest<'a>,
     kept: BinaryHeap<ListedName>,
     total: usize,
 }
 
 impl<'a> Sieve<'a> {
-    fn new(wanted: Wanted<'a>) -> Self {
+    fn new(wanted: PageRequest<'a>) -> Self {
         Self { wanted, kept: BinaryHeap::new(), total: 0 }
     }
 
@@ -159,8 +159,8 @@ mod tests {
         SharedIndex::new(index)
     }
 
-    fn all() -> Wanted<'static> {
-        Wanted { after: "", limit: 100 }
+    fn all() -> PageRequest<'static> {
+        PageRequest { after: "", limit: 100 }
     }
 
     fn show(page: &Page) -> Vec<String> {
@@ -187,7 +187,7 @@ mod tests {
         let index = index(&names.iter().map(String::as_str).collect::<Vec<_>>());
         let (mut seen, mut after) = (Vec::new(), String::new());
         loop {
-            let wanted = Wanted { after: &after, limit: 700 };
+            let wanted = PageRequest { after: &after, limit: 700 };
             let page = index.children("d", wanted, &Cancel::never()).unwrap();
             assert_eq!(page.total, names.len());
             let Some(last) = page.entries.last() else { break };

@@ -39,7 +39,7 @@ mod tests;
 
 pub use cardinality::{Cardinality, Survey};
 pub use found::{FindLimits, Findings, Found};
-pub use listing::{ListedName, Page, Wanted};
+pub use listing::{ListedName, Page, PageRequest};
 pub use loading::Loading;
 pub use shared::SharedIndex;
 pub use tagged::{Asked, TagSize};

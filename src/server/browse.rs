@@ -3,7 +3,8 @@
 use super::engine::{Engine, now};
 use crate::config::StoreKind;
 use crate::http::browser::{
-    Branch, Browse, Folder, Health, LastPoint, Listing, Portrait, RuleName, StageShape, Wanted,
+    Browse, Folder, Health, LastPoint, ListedNode, Listing, MetricDescription, PageRequest, RuleName,
+    StageShape,
 };
 use crate::http::{Backend, Node};
 use crate::index::{ListedName, Page};
@@ -21,7 +22,12 @@ const LAST_POINT_WITHIN_SECS: i64 = 2 * 3600;
 const LAST_POINT_OF_OTHERS_SECS: i64 = 86_400;
 
 impl Browse for Engine {
-    fn list(&self, folder: Folder<'_>, wanted: Wanted<'_>, cancel: &Cancel) -> Result<Listing, QueryError> {
+    fn list(
+        &self,
+        folder: Folder<'_>,
+        wanted: PageRequest<'_>,
+        cancel: &Cancel,
+    ) -> Result<Listing, QueryError> {
         let Some(index) = self.whole_index() else { return self.list_by_find(folder, wanted, cancel) };
         let page = match folder {
             Folder::Directory(path) => index.children(path, wanted, cancel),
@@ -29,27 +35,27 @@ impl Browse for Engine {
             Folder::TaggedWith(name) => index.tagged_with_name(name, wanted, cancel),
         };
         let Page { entries, total } = page?;
-        Ok(Listing { nodes: entries.into_iter().map(branch).collect(), total, complete: true })
+        Ok(Listing { nodes: entries.into_iter().map(node).collect(), total, complete: true })
     }
 
     fn search(&self, text: &str, limit: usize, cancel: &Cancel) -> Result<Listing, QueryError> {
         if text.contains(['*', '?', '[', '{']) {
-            return self.collect(text, Wanted { after: "", limit }, cancel, str::to_owned);
+            return self.collect(text, PageRequest { after: "", limit }, cancel, str::to_owned);
         }
         let index = self.whole_index().ok_or_else(|| QueryError::Invalid(UNKNOWN_WORDS.to_owned()))?;
         let hits = index.search_words(text, limit, cancel)?;
-        let nodes = hits.entries.into_iter().map(branch).collect();
+        let nodes = hits.entries.into_iter().map(node).collect();
         Ok(Listing { nodes, total: hits.total, complete: hits.complete })
     }
 
-    fn portrait(&self, name: &str, cancel: &Cancel) -> Result<Option<Portrait>, QueryError> {
+    fn describe(&self, name: &str, cancel: &Cancel) -> Result<Option<MetricDescription>, QueryError> {
         let Some(id) = self.known(name, cancel)? else { return Ok(None) };
         let Some((policy, span)) = self.points.state(id) else { return Ok(None) };
         let Some(policy) = self.points.policies().get(policy) else { return Ok(None) };
         let last = self.last_point(id, span, cancel)?;
         let bytes = self.chunk_bytes(&[id])?;
         let known = span != Span::EMPTY;
-        Ok(Some(Portrait {
+        Ok(Some(MetricDescription {
             first: known.then_some(span.first),
             last: last.map(|(time, value)| LastPoint { time, value }),
             bytes,
@@ -132,7 +138,7 @@ impl Engine {
     fn list_by_find(
         &self,
         folder: Folder<'_>,
-        wanted: Wanted<'_>,
+        wanted: PageRequest<'_>,
         cancel: &Cancel,
     ) -> Result<Listing, QueryError> {
         let Folder::Directory(path) = folder else {
@@ -147,7 +153,7 @@ impl Engine {
     fn collect(
         &self,
         glob: &str,
-        wanted: Wanted<'_>,
+        wanted: PageRequest<'_>,
         cancel: &Cancel,
         name: impl Fn(&str) -> String,
     ) -> Result<Listing, QueryError> {
@@ -157,7 +163,7 @@ impl Engine {
             let name = name(node.path);
             if listing.nodes.len() < wanted.limit && (wanted.after.is_empty() || *name > *wanted.after) {
                 let (metric, directory) = (node.leaf, node.directory);
-                listing.nodes.push(Branch { name, metric, directory, below: None });
+                listing.nodes.push(ListedNode { name, metric, directory, below: None });
             }
         });
         match found {
@@ -168,13 +174,13 @@ impl Engine {
     }
 
     /// The part of a description that follows from the rules.
-    fn ruled(&self, name: &str, policy: &Policy) -> Portrait {
+    fn ruled(&self, name: &str, policy: &Policy) -> MetricDescription {
         let ruled = self.retention.policy_for(name);
         let as_ruled = ruled.policy == *policy;
         let rule = |name: &str, origin: &str| RuleName { name: name.to_owned(), origin: origin.to_owned() };
         let shape =
             |stage: &plumbago_model::Stage| StageShape { step: stage.step_secs, points: stage.points };
-        Portrait {
+        MetricDescription {
             name: name.to_owned(),
             uuid: name::biggraphite_id(name).to_string(),
             stages: policy.retention.stages().iter().map(shape).collect(),
@@ -190,7 +196,7 @@ impl Engine {
     }
 }
 
-fn branch(entry: ListedName) -> Branch {
+fn node(entry: ListedName) -> ListedNode {
     let ListedName { name, metric, below } = entry;
-    Branch { name, metric, directory: below > 0, below: Some(below) }
+    ListedNode { name, metric, directory: below > 0, below: Some(below) }
 }

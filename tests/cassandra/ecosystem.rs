@@ -55,9 +55,9 @@ fn the_metric_browser_shows_what_is_in_the_cluster() {
         assert_eq!(tree(server, top), expected, "{index}");
         let found = server.json(&format!("/internal/browser/search?query={top}.*.x"));
         assert_eq!(found["nodes"][0]["name"], json!(format!("{top}.a.x")), "{index}: {found}");
-        let portrait = server.json(&format!("/internal/browser/metric?name={top}.a.x"));
-        assert_eq!(portrait["last"], json!({"time": t, "value": 1.5}), "{index}: {portrait}");
-        assert_eq!(portrait["stages"].as_array().unwrap().len(), 3, "{index}: {portrait}");
+        let description = server.json(&format!("/internal/browser/metric?name={top}.a.x"));
+        assert_eq!(description["last"], json!({"time": t, "value": 1.5}), "{index}: {description}");
+        assert_eq!(description["stages"].as_array().unwrap().len(), 3, "{index}: {description}");
         assert_eq!(server.get(&format!("/internal/browser/metric?name={top}.no")).status, 404, "{index}");
         assert_eq!(server.json("/internal/browser/health")["store"], json!("cassandra"), "{index}");
     }

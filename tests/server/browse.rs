@@ -102,8 +102,8 @@ fn a_lone_point_is_the_last_one() {
     let server = Setup::new().set("retention.default", "1s:1h,1m:1d,1h:30d").start();
     let time = now() - 30;
     server.store(&format!("lone 2.5 {time}\n"));
-    let portrait = server.json("/internal/browser/metric?name=lone");
-    assert_eq!(portrait["last"], json!({"time": time, "value": 2.5}), "{portrait}");
+    let description = server.json("/internal/browser/metric?name=lone");
+    assert_eq!(description["last"], json!({"time": time, "value": 2.5}), "{description}");
 }
 
 #[test]

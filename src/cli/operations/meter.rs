@@ -15,11 +15,6 @@ pub(super) fn ring(progress: Progress) {
     line(&format!("{:3} % of the ring, {rows} rows", done * 100 / total.max(1)));
 }
 
-/// Any line.
-pub(super) fn tell(text: &str) {
-    line(text);
-}
-
 /// Takes the line away.
 pub(super) fn clear() {
     line("");

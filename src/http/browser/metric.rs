@@ -13,7 +13,7 @@ use crate::http::find::{listed, to_json};
 
 /// A metric, described.
 #[derive(Clone, Debug, Serialize)]
-pub struct Portrait {
+pub struct MetricDescription {
     /// Its canonical name.
     pub name: String,
     /// The id that BigGraphite's tables have for it.
@@ -69,9 +69,10 @@ pub struct LastPoint {
 pub(in crate::http) async fn handle(State(api): State<Arc<Api>>, call: Call) -> Result<Response, Failure> {
     let name = call.params.get("name").unwrap_or_default().to_owned();
     listed(&api, &call, move |backend, cancel| {
-        let portrait = backend.browse().portrait(&name, cancel)?;
-        let portrait = portrait.ok_or_else(|| Failure::NotFound(format!("there is no metric `{name}`")))?;
-        Ok(to_json(&portrait))
+        let description = backend.browse().describe(&name, cancel)?;
+        let description =
+            description.ok_or_else(|| Failure::NotFound(format!("there is no metric `{name}`")))?;
+        Ok(to_json(&description))
     })
     .await
 }

@@ -12,13 +12,13 @@ mod tree;
 
 pub(super) use assets::{asset, page};
 pub use health::Health;
-pub use metric::{LastPoint, Portrait, RuleName, StageShape};
+pub use metric::{LastPoint, MetricDescription, RuleName, StageShape};
 pub(super) use {health::handle as health, metric::handle as metric};
 pub(super) use {search::handle as search, tree::handle as tree};
 
 use serde::Serialize;
 
-pub use crate::index::Wanted;
+pub use crate::index::PageRequest;
 use plumbago_model::{Cancel, QueryError};
 
 /// Most nodes in one answer. A page is for looking at: who wants more types another letter.
@@ -27,13 +27,18 @@ const MAX_NODES: i64 = 1000;
 /// What the browser asks of the server behind it. All methods may block.
 pub trait Browse {
     /// A page of a directory.
-    fn list(&self, folder: Folder<'_>, wanted: Wanted<'_>, cancel: &Cancel) -> Result<Listing, QueryError>;
+    fn list(
+        &self,
+        folder: Folder<'_>,
+        wanted: PageRequest<'_>,
+        cancel: &Cancel,
+    ) -> Result<Listing, QueryError>;
 
     /// Names that have all words of a text, or that match it if it is a glob. When the deadline passes, those found by then.
     fn search(&self, text: &str, limit: usize, cancel: &Cancel) -> Result<Listing, QueryError>;
 
     /// What is known of a metric; `None` if there is none of that name.
-    fn portrait(&self, name: &str, cancel: &Cancel) -> Result<Option<Portrait>, QueryError>;
+    fn describe(&self, name: &str, cancel: &Cancel) -> Result<Option<MetricDescription>, QueryError>;
 
     /// How the server is.
     fn health(&self) -> Health;
@@ -54,7 +59,7 @@ pub enum Folder<'a> {
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Listing {
     /// Those on this page.
-    pub nodes: Vec<Branch>,
+    pub nodes: Vec<ListedNode>,
     /// How many there are on all pages together.
     pub total: usize,
     /// False when the time was up before all names were looked at.
@@ -63,7 +68,7 @@ pub struct Listing {
 
 /// A node as the browser shows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Branch {
+pub struct ListedNode {
     /// The component, or the full name.
     pub name: String,
     /// Is it a metric?

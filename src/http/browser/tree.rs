@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::response::Response;
 
-use super::{Folder, Wanted, limit_of};
+use super::{Folder, PageRequest, limit_of};
 use crate::http::Api;
 use crate::http::call::Call;
 use crate::http::error::Failure;
@@ -25,7 +25,7 @@ pub(in crate::http) async fn handle(State(api): State<Arc<Api>>, call: Call) -> 
             true if path.is_empty() => Folder::TaggedNames,
             true => Folder::TaggedWith(&path),
         };
-        Ok(to_json(&backend.browse().list(folder, Wanted { after: &after, limit }, cancel)?))
+        Ok(to_json(&backend.browse().list(folder, PageRequest { after: &after, limit }, cancel)?))
     })
     .await
 }

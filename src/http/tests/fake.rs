@@ -9,7 +9,7 @@ use globset::GlobBuilder;
 use parking_lot::Mutex;
 
 use crate::bundle::Bundle;
-use crate::http::browser::{Branch, Browse, Folder, Health, Listing, Portrait, Wanted};
+use crate::http::browser::{Browse, Folder, Health, ListedNode, Listing, MetricDescription, PageRequest};
 use crate::http::{
     Backend, Care, Deleted, Description, EventLog, ImportOptions, Imported, Moving, NameStream, Node, Stats,
     TaggedSeries, Usage,
@@ -295,9 +295,9 @@ impl EventLog for FakeBackend {
 }
 
 impl Browse for FakeBackend {
-    fn list(&self, folder: Folder<'_>, wanted: Wanted<'_>, _: &Cancel) -> Result<Listing, QueryError> {
+    fn list(&self, folder: Folder<'_>, wanted: PageRequest<'_>, _: &Cancel) -> Result<Listing, QueryError> {
         let name = format!("{folder:?} {} {}", wanted.after, wanted.limit);
-        let nodes = vec![Branch { name, metric: true, directory: true, below: Some(7) }];
+        let nodes = vec![ListedNode { name, metric: true, directory: true, below: Some(7) }];
         Ok(Listing { nodes, total: 1, complete: true })
     }
 
@@ -308,15 +308,15 @@ impl Browse for FakeBackend {
             _ => {}
         }
         let nodes =
-            vec![Branch { name: format!("{text} {limit}"), metric: true, directory: false, below: None }];
+            vec![ListedNode { name: format!("{text} {limit}"), metric: true, directory: false, below: None }];
         Ok(Listing { nodes, total: 1, complete: true })
     }
 
-    fn portrait(&self, name: &str, _: &Cancel) -> Result<Option<Portrait>, QueryError> {
+    fn describe(&self, name: &str, _: &Cancel) -> Result<Option<MetricDescription>, QueryError> {
         if name == "away" {
             return Err(QueryError::Away("no node answers".into()));
         }
-        Ok((name == "a.b").then(|| Portrait {
+        Ok((name == "a.b").then(|| MetricDescription {
             name: name.to_owned(),
             uuid: String::new(),
             stages: Vec::new(),

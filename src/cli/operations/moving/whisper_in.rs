@@ -4,17 +4,16 @@
 //! files in the journal when the piece is durable there. A file that cannot be read costs one line, and the rest goes on.
 
 use std::path::PathBuf;
-use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail};
 use parking_lot::Mutex;
 use serde_json::json;
 
 use super::super::door::Door;
-use super::super::meter;
 use super::journal::Journal;
 use super::{glob, window};
 use crate::bundle::{Archive, Bundle};
+use crate::cli::progress::Progress;
 use crate::cli::{ImportWhisper, Output, UsageError, to_stdout, words};
 use crate::config::Config;
 use crate::http::{ImportOptions, Imported};
@@ -39,8 +38,11 @@ pub(super) fn run(config: &Config, arguments: &ImportWhisper, output: Output) ->
     }
     let window = window(config, arguments.from.as_deref(), arguments.until.as_deref())?;
     let dir = std::path::absolute(&arguments.dir)?;
-    let tree = Tree::open(&dir, pattern, config.ingest.max_name_bytes)
-        .with_context(|| format!("reading {}", dir.display()))?;
+    let walk = || {
+        Tree::open(&dir, pattern.clone(), config.ingest.max_name_bytes)
+            .with_context(|| format!("reading {}", dir.display()))
+    };
+    let tree = walk()?;
     let door = match arguments.dry_run {
         true => None,
         false => Some(Door::into(config, arguments.url.as_deref())?),
@@ -57,7 +59,8 @@ pub(super) fn run(config: &Config, arguments: &ImportWhisper, output: Output) ->
         options: ImportOptions { keep_policy: arguments.keep_policy, window },
         renames,
         now: now(),
-        began: Instant::now(),
+        // A walk without reading takes a moment, and tells how long the rest will take.
+        progress: Progress::start(Some(walk()?.count() as u64), false)?,
         state: Mutex::new(State { tree, journal, done: Done::default(), failed: None }),
     };
     import.run(arguments.jobs)?;
@@ -71,7 +74,7 @@ struct Import {
     options: ImportOptions,
     renames: Rewriting,
     now: u32,
-    began: Instant,
+    progress: Progress,
     state: Mutex<State>,
 }
 
@@ -116,7 +119,6 @@ impl Import {
                 });
             }
         });
-        meter::clear();
         match self.state.lock().failed.take() {
             None => Ok(()),
             Some(error) => {
@@ -151,6 +153,7 @@ impl Import {
                 return Ok(Some(found));
             }
             state.done.earlier += 1;
+            self.progress.tally().files.add(1);
         }
         Ok(None)
     }
@@ -174,6 +177,8 @@ impl Import {
 
     fn skip(&self, error: &FileError) {
         let path = error.path.display().to_string();
+        self.progress.tally().files.add(1);
+        self.progress.tally().failed.add(1);
         self.state.lock().done.broken.push((path, error.source.to_string()));
     }
 
@@ -191,6 +196,8 @@ impl Import {
         if let Some(journal) = &mut state.journal {
             journal.add(&paths)?;
         }
+        self.progress.tally().files.add(paths.len() as u64);
+        self.progress.tally().points.add(slots);
         let done = &mut state.done;
         done.files += paths.len() as u64;
         done.imported.metrics += imported.metrics;
@@ -199,24 +206,12 @@ impl Import {
         done.imported.aggregates += imported.aggregates;
         done.imported.there += imported.there;
         done.imported.refused.extend(imported.refused);
-        self.show(done);
         Ok(())
-    }
-
-    fn show(&self, done: &Done) {
-        let seconds = self.began.elapsed().as_secs_f64().max(0.001);
-        let slots = done.imported.points + done.imported.aggregates;
-        meter::tell(&format!(
-            "{} and {} so far, {:.0} files/s, {:.1} M points/s",
-            words::count(done.files, "file"),
-            words::count(slots, "point"),
-            done.files as f64 / seconds,
-            slots as f64 / seconds / 1e6,
-        ));
     }
 
     /// Prints what became of everything, and fails if something was left out that should not have been.
     fn finish(self, output: Output) -> Result<()> {
+        let told = self.progress.finish();
         let State { tree, journal, done, .. } = self.state.into_inner();
         if done.files + done.earlier == 0 && done.broken.is_empty() {
             bail!("there are no whisper files that could be imported{}", skipped_text(&tree));
@@ -226,6 +221,7 @@ impl Import {
             Output::Json => Ok(writeln!(out, "{}", summary(&tree, &done))?),
             Output::Text => print_text(&tree, &done, self.door.is_none(), out),
         })?;
+        eprintln!("{told}");
         if let Some(journal) = journal {
             journal.remove()?;
         }
