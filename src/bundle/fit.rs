@@ -45,6 +45,7 @@ struct Source {
 #[derive(Clone, Copy)]
 struct Slot {
     time: u32,
+    step_secs: u32,
     partial: Partial,
     /// A finished value that answers for its slot, however few points it was made of.
     finished: bool,
@@ -85,7 +86,12 @@ fn slots(archive: &Archive, bundle: &Bundle, method: Aggregator, raw_step: u32, 
     let finished = column.counts.is_empty();
     let here = column.times.iter().zip(&column.values).enumerate();
     here.filter(|(_, (time, value))| **time <= now && !value.is_nan())
-        .map(|(at, (&time, &value))| Slot { time, partial: partial(at, value), finished })
+        .map(|(at, (&time, &value))| Slot {
+            time,
+            step_secs: archive.step_secs,
+            partial: partial(at, value),
+            finished,
+        })
         .filter(|slot| slot.partial.count() > 0)
         .collect()
 }
@@ -98,7 +104,12 @@ fn coarsened(slots: &[Slot], step: u32, method: Aggregator) -> Vec<Slot> {
         .filter_map(|alike| {
             let whole = merged(alike, method);
             let value = method.finish(whole, whole.count(), 0.0)?;
-            Some(Slot { time: slot_of(alike.first()?), partial: Partial::point(value), finished: true })
+            Some(Slot {
+                time: slot_of(alike.first()?),
+                step_secs: step,
+                partial: Partial::point(value),
+                finished: true,
+            })
         })
         .collect()
 }
@@ -211,7 +222,8 @@ fn aggregated_column(chosen: &[Slot], policy: &Policy, level: usize, known: &Kno
         let [first, rest @ ..] = alike else { continue };
         let begin = stage.floor(first.time);
         let mut whole = merged(alike, method);
-        if first.finished && rest.is_empty() {
+        // One point of a finer archive is no value of the slot: the xFilesFactor decides about it.
+        if first.finished && rest.is_empty() && first.step_secs >= stage.step_secs {
             // The value stays as it was. Its count is that of its points, so that a late point can make the slot again.
             if let (Some(count), Some(value)) =
                 (known.count(begin, stage.step_secs), method.finish(whole, whole.count(), 0.0))

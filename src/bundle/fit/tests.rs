@@ -76,6 +76,16 @@ fn a_value_that_was_shown_is_shown_whatever_the_x_files_factor() {
 }
 
 #[test]
+fn one_point_of_a_finer_archive_does_not_answer_for_a_slot() {
+    let text = "60*10s:600*60s|sum|0.5";
+    let fine = archive(10, 60, &[(13, 1.0)]);
+    let coarse = archive(60, 600, &[(10, 6.0)]);
+    let columns = fit(&bundle(text, vec![fine, coarse.clone()]), &policy(text), NOW);
+    assert_eq!(columns[1].times.len(), 2);
+    assert_eq!(seen(&columns[1], &policy(text), 1), [(coarse.column.times[0], 6.0)]);
+}
+
+#[test]
 fn older_time_comes_from_the_coarser_archive() {
     // The stage keeps an hour where the file kept ten minutes.
     let fine = archive(10, 60, &[(1, 1.0), (50, 2.0)]);

@@ -1,6 +1,7 @@
 //! The embedded store under the contract, and what a damaged directory does.
 
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use plumbago::store::embedded::{Embedded, inspect};
 use plumbago::store::{Column, EventStore, MetricStore, PointStore, Position, StoreError};
@@ -36,7 +37,14 @@ impl Subject for OnDisk {
 
     fn reopen(&mut self) {
         self.store = None;
-        self.store = Some(Embedded::open(self.dir.path()).unwrap());
+        // Other tests here start programs. A child that was just forked has the lock too, until its program begins.
+        let give_up = Instant::now() + Duration::from_secs(30);
+        self.store = loop {
+            match Embedded::open(self.dir.path()) {
+                Err(StoreError::InUse { .. }) if Instant::now() < give_up => std::thread::yield_now(),
+                opened => break Some(opened.unwrap()),
+            }
+        };
     }
 }
 
