@@ -139,6 +139,10 @@ fn a_running_slot_does_not_bring_a_deleted_metric_back() {
     until("a round", || sums(&mut theirs, &other, base) == [1.0, 1.0]);
     // The same name begins again, on another server.
     let again = summing(settings, "1s").start();
+    let third = format!("{top}.c.sum");
+    send(&again, &third, base..base + 1);
+    // Its first round follows the feed: the deletion is behind it before the name comes again.
+    until("its first round", || sums(&mut theirs, &third, base) == [1.0, 1.0]);
     send(&again, &name, base + 40..base + 42);
     until("the new metric", || sums(&mut theirs, &name, base) == [2.0, 2.0]);
 }
