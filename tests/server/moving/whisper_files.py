@@ -59,7 +59,8 @@ def main():
         path = os.path.join(root, path_of(name))
         os.makedirs(os.path.dirname(path), exist_ok=True)
         retention = RETENTIONS[number % len(RETENTIONS)]
-        factor = dice.choice([0.0, 0.3, 0.5])
+        # Files keep the factor as a float of four bytes, and 0.3 of ten points would be a little more than three.
+        factor = dice.choice([0.0, 0.25, 0.5])
         whisper.create(path, retention, factor, METHODS[number % len(METHODS)])
         fill(path, retention, dice, now)
         reach = retention[-1][0] * retention[-1][1]
