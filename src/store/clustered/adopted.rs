@@ -6,7 +6,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use crate::store::{LocalMetrics, StoreError};
-use plumbago_model::Policy;
+use plumbago_model::{MetricId, Policy};
 
 /// Ids of metrics that came from the cluster and that the name sender has not passed yet.
 #[derive(Default)]
@@ -30,6 +30,11 @@ impl Adopted {
     pub(super) fn others(&self, ids: std::ops::Range<u32>) -> Vec<u32> {
         let adopted = self.ids.lock();
         ids.filter(|id| !adopted.contains(id)).collect()
+    }
+
+    /// Did this metric come from the cluster?
+    pub(super) fn contains(&self, id: MetricId) -> bool {
+        self.ids.lock().contains(&id.0)
     }
 
     /// Every metric before this id is in the cluster, wherever it came from.

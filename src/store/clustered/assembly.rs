@@ -87,10 +87,10 @@ impl Shared {
         Ok(Arc::new(NameSender::new(tables, adopted, store, telemetry)?))
     }
 
-    pub(super) fn follower(&self) -> Result<Arc<Follower>, StoreError> {
+    pub(super) fn follower(&self, sender: &Arc<NameSender>) -> Result<Arc<Follower>, StoreError> {
         let (tables, adopted) = (Arc::clone(&self.tables), Arc::clone(&self.adopted));
-        let store = Arc::clone(&self.store);
-        Ok(Arc::new(Follower::new(tables, adopted, store, self.settings.names_in_memory)?))
+        let (sender, store) = (Arc::clone(sender), Arc::clone(&self.store));
+        Ok(Arc::new(Follower::new(tables, adopted, sender, store, self.settings.names_in_memory)?))
     }
 
     pub(super) fn usage(&self) -> Arc<Usage> {

@@ -6,6 +6,7 @@ use parking_lot::Mutex;
 
 use super::Clustered;
 use super::adopted::Adopted;
+use super::name_sender::NameSender;
 use super::notes::Notes;
 use super::tables::NameTables;
 use crate::store::cassandra::names::{Change, Cursor};
@@ -18,6 +19,7 @@ const SAVE_EVERY_MS: i64 = 60_000;
 pub(super) struct Follower {
     tables: Arc<dyn NameTables>,
     adopted: Arc<Adopted>,
+    sender: Arc<NameSender>,
     store: Arc<Clustered>,
     /// Learn every name, or only deletions? Where globs are looked up in the cluster deletions are enough: a deleted
     /// name that was once met here would still be found.
@@ -29,12 +31,13 @@ impl Follower {
     pub(super) fn new(
         tables: Arc<dyn NameTables>,
         adopted: Arc<Adopted>,
+        sender: Arc<NameSender>,
         store: Arc<Clustered>,
         all_names: bool,
     ) -> Result<Self, StoreError> {
         let saved = Notes(&store.local).followed_ms(all_names)?.map(Cursor::since);
         let cursor = Mutex::new(saved.filter(|cursor| !cursor.is_outdated()));
-        Ok(Self { tables, adopted, store, all_names, cursor })
+        Ok(Self { tables, adopted, sender, store, all_names, cursor })
     }
 
     /// Does it go on where an earlier run ended, so that no name was missed in between?
@@ -66,7 +69,10 @@ impl Follower {
             match change {
                 Change::Created { name, policy } if !known(&name) => created.push((name, policy)),
                 Change::Created { .. } => {}
-                Change::Deleted { name } => deleted.extend(local.lookup(&name)),
+                // A metric that was not sent yet is newer than the deletion: its name has begun again here.
+                Change::Deleted { name } => {
+                    deleted.extend(local.lookup(&name).filter(|&id| self.sender.has_sent(id)));
+                }
             }
         }
         self.adopted.learn(local, &created)?;
@@ -83,7 +89,7 @@ impl Follower {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{FakeServer, FakeTables, clustered, policy};
+    use super::super::testing::{FakeServer, FakeTables, clustered, follower, policy};
     use super::*;
 
     fn created(name: &str) -> Change {
@@ -94,32 +100,36 @@ mod tests {
         Change::Deleted { name: name.to_owned() }
     }
 
+    /// The names of a server that has sent two of its three metrics, after it followed this feed.
     fn follow(all_names: bool, feed: Vec<Change>) -> Vec<String> {
         let (_dir, store) = clustered();
         let tables = FakeTables::with(&[]);
         *tables.feed.lock() = feed;
-        let server = FakeServer::with(&["known", "gone"]);
-        Follower::new(tables, Arc::default(), store, all_names).unwrap().follow(&server).unwrap();
+        let server = FakeServer::with(&["known", "gone", "unsent"]);
+        follower(&tables, &store, 2, all_names).follow(&server).unwrap();
         server.names()
     }
 
     #[test]
     fn what_others_create_and_delete_happens_here_too() {
         let feed = vec![created("new"), created("known"), deleted("gone"), deleted("never here")];
-        assert_eq!(follow(true, feed), ["known", "new"]);
+        assert_eq!(follow(true, feed), ["known", "unsent", "new"]);
+    }
+
+    #[test]
+    fn a_name_that_has_begun_again_here_outlives_an_earlier_deletion() {
+        assert_eq!(follow(true, vec![deleted("unsent"), deleted("gone")]), ["known", "unsent"]);
     }
 
     #[test]
     fn where_globs_are_looked_up_in_the_cluster_only_deletions_matter() {
-        assert_eq!(follow(false, vec![created("new"), deleted("gone")]), ["known"]);
+        assert_eq!(follow(false, vec![created("new"), deleted("gone")]), ["known", "unsent"]);
     }
 
     #[test]
     fn it_goes_on_after_a_restart_unless_only_deletions_were_followed() {
         let (_dir, store) = clustered();
-        let follower = |all_names| {
-            Follower::new(FakeTables::with(&[]), Arc::default(), Arc::clone(&store), all_names).unwrap()
-        };
+        let follower = |all_names| follower(&FakeTables::with(&[]), &store, 0, all_names);
         follower(false).restart(Cursor::now()).unwrap();
         assert!(follower(false).goes_on());
         assert!(!follower(true).goes_on(), "names were missed: all of them must be loaded");
@@ -131,6 +141,6 @@ mod tests {
     fn a_cursor_that_is_too_old_is_not_followed() {
         let (_dir, store) = clustered();
         Notes(&store.local).set_followed_ms(true, 1_000).unwrap();
-        assert!(!Follower::new(FakeTables::with(&[]), Arc::default(), store, true).unwrap().goes_on());
+        assert!(!follower(&FakeTables::with(&[]), &store, 0, true).goes_on());
     }
 }

@@ -95,7 +95,8 @@ impl Link {
         let default = Arc::new(settings.default_policy.clone());
         let adopted = Arc::default();
         let shared = Shared { tables, store, schema, adopted, default, telemetry, settings };
-        let (sender, follower, usage) = (shared.sender()?, shared.follower()?, shared.usage());
+        let (sender, usage) = (shared.sender()?, shared.usage());
+        let follower = shared.follower(&sender)?;
         let (deliverer, running) = shared.deliveries(rows, number, &follower)?;
         let names = shared.name_sync(&sender, follower, &usage)?;
         let lookup = shared.lookup(&sender);

@@ -43,6 +43,11 @@ impl NameSender {
         self.sent.load(Ordering::Acquire)
     }
 
+    /// Is this metric in the cluster, as far as this server knows?
+    pub(super) fn has_sent(&self, id: MetricId) -> bool {
+        id.0 < self.sent() || self.adopted.contains(id)
+    }
+
     /// Has this server metrics that the cluster may not know yet?
     pub(super) fn has_unsent(&self, local: &dyn LocalMetrics) -> bool {
         self.sent() < local.id_bound()

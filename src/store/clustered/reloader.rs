@@ -167,9 +167,10 @@ mod tests {
         let adopted = Arc::<Adopted>::default();
         let sender =
             NameSender::new(Arc::clone(&tables), Arc::clone(&adopted), Arc::clone(store), Arc::default());
-        let follower = Arc::new(
-            Follower::new(Arc::clone(&tables), Arc::clone(&adopted), Arc::clone(store), true).unwrap(),
-        );
+        let sender = Arc::new(sender.unwrap());
+        let (shared, from) = (|| Arc::clone(&tables), Arc::clone(&sender));
+        let follower = Follower::new(shared(), Arc::clone(&adopted), from, Arc::clone(store), true);
+        let follower = Arc::new(follower.unwrap());
         Reloader {
             strays: Arc::new(Strays::new(
                 Arc::clone(&tables),
@@ -178,7 +179,7 @@ mod tests {
             )),
             vanished: Vanished::new(Arc::clone(&tables), Arc::clone(&follower)),
             state: ReloadState::new(&follower, store).unwrap(),
-            sender: Arc::new(sender.unwrap()),
+            sender,
             tables,
             adopted,
             follower,

@@ -206,7 +206,9 @@ impl RunningSlots {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{FakeNumber, FakeRows, FakeServer, FakeTables, clustered, commit, days};
+    use super::super::testing::{
+        FakeNumber, FakeRows, FakeServer, FakeTables, clustered, commit, days, follower,
+    };
     use super::*;
     use crate::store::cassandra::names::{Change, Cursor};
     use plumbago_model::MetricId;
@@ -240,8 +242,7 @@ mod tests {
             let (store, outdated) = (|| Arc::clone(&self.store), Arc::<Outdated>::default());
             let deliverer = Deliverer::new(store(), rows, number, Arc::default());
             let deliverer = Arc::new(deliverer.noting(Arc::clone(&outdated)));
-            let tables = Arc::<FakeTables>::clone(&self.tables);
-            let follower = Arc::new(Follower::new(tables, Arc::default(), store(), true).unwrap());
+            let follower = follower(&self.tables, &self.store, self.server.id_bound(), true);
             if !follower.goes_on() {
                 follower.restart(Cursor::now()).unwrap();
             }

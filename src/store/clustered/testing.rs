@@ -10,6 +10,9 @@ use uuid::Uuid;
 
 use super::assembly::Eraser;
 use super::deliverer::{RowDelivery, RowWriter};
+use super::follower::Follower;
+use super::name_sender::NameSender;
+use super::notes::Notes;
 use super::tables::{IsKnown, NameTables};
 use super::{Clustered, WriterNumber};
 use crate::store::cassandra::names::{
@@ -36,6 +39,21 @@ pub(super) fn clustered() -> (tempfile::TempDir, Arc<Clustered>) {
     let cluster = Arc::new(Cluster::new(Settings::default()).unwrap());
     let store = Arc::new(Clustered::open(dir.path(), &cluster, 1).unwrap());
     (dir, store)
+}
+
+/// A follower of the feed on a server that has sent the metrics before this id.
+pub(super) fn follower(
+    tables: &Arc<FakeTables>,
+    store: &Arc<Clustered>,
+    sent: u32,
+    all_names: bool,
+) -> Arc<Follower> {
+    Notes(&store.local).set_names_sent(sent).unwrap();
+    let (tables, adopted): (Arc<dyn NameTables>, _) = (Arc::<FakeTables>::clone(tables), Arc::default());
+    let sender =
+        NameSender::new(Arc::clone(&tables), Arc::clone(&adopted), Arc::clone(store), Arc::default());
+    let sender = Arc::new(sender.unwrap());
+    Arc::new(Follower::new(tables, adopted, sender, Arc::clone(store), all_names).unwrap())
 }
 
 /// Cuts one value of a metric, which goes into the spool.

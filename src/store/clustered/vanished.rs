@@ -89,7 +89,7 @@ impl Vanished {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{FakeServer, FakeTables, clustered};
+    use super::super::testing::{FakeServer, FakeTables, clustered, follower};
     use super::*;
     use crate::store::cassandra::names::Change;
 
@@ -98,9 +98,9 @@ mod tests {
     fn settle(tables: &Arc<FakeTables>, server: &FakeServer) -> Settled {
         let (_dir, store) = clustered();
         let shared: Arc<dyn NameTables> = Arc::<FakeTables>::clone(tables);
-        let follower = Follower::new(Arc::clone(&shared), Arc::default(), store, true).unwrap();
+        let follower = follower(tables, &store, server.id_bound(), true);
         let all: Vec<MetricId> = (0..server.id_bound()).map(MetricId).collect();
-        Vanished::new(shared, Arc::new(follower)).settle(server, &all, NOW).unwrap()
+        Vanished::new(shared, follower).settle(server, &all, NOW).unwrap()
     }
 
     #[test]
