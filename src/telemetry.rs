@@ -98,6 +98,8 @@ telemetry! {
     gathered_dropped: "counter" "plumbago_gathered_dropped_total" "Points left out of an aggregate because rules.max_gathered was reached.",
     gathered_intervals: "gauge" "plumbago_gathered_intervals" "Intervals that aggregates are being gathered for.",
     rules_trouble: "gauge" "plumbago_rules_trouble" "1 while a rule file is invalid and the old rules stay in force; the log says why.",
+    reloads: "counter" "plumbago_reloads_total" "Times the configuration was to be read again, by SIGHUP or a call.",
+    reload_failures: "counter" "plumbago_reload_failures_total" "Reloads that changed nothing because a file is invalid, or that failed.",
     events_stored: "counter" "plumbago_events_stored_total" "Events accepted at /events/.",
     events_refused: "counter" "plumbago_events_refused_total" "Events that were too long or could not be parsed.",
     events_limited: "counter" "plumbago_events_limited_total" "Queries for more events than one answer may hold.",

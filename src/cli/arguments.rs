@@ -219,6 +219,20 @@ pub enum Command {
   plumbago info servers.web1.cpu.load
   plumbago info --output json servers.web1.cpu.load")]
     Info(Info),
+    /// Show what changed retention rules would do
+    #[command(after_help = "Examples:
+  plumbago retention plan
+  plumbago retention plan --url http://127.0.0.1:8080 --output json")]
+    Retention(RetentionCommand),
+    /// Make a running server read its rules again
+    ///
+    /// Reads the configuration, carbon's storage-schemas.conf and storage-aggregation.conf and the files of [rules] again, as SIGHUP
+    /// does. Metrics whose rule has changed move to their new policy; what is stored stays readable. If a file is bad, the
+    /// old rules stay in force.
+    #[command(after_help = "Examples:
+  plumbago retention plan && plumbago reload
+  plumbago reload --url http://127.0.0.1:8080")]
+    Reload(Reload),
     /// Check every file of the data directory
     ///
     /// Reads all blocks, the log and the catalogue, and compares checksums. Changes nothing. Exits with 1 if something is
@@ -399,6 +413,43 @@ pub struct Info {
     /// A metric name
     pub name: String,
     /// The running server to ask [default: the store of the configuration, or the server that runs on it]
+    #[arg(long, value_name = "URL")]
+    pub url: Option<String>,
+}
+
+/// Arguments of `retention`.
+#[derive(Clone, Debug, Args)]
+pub struct RetentionCommand {
+    /// What to do
+    #[command(subcommand)]
+    pub action: RetentionAction,
+}
+
+/// What to do with retention rules.
+#[derive(Clone, Debug, Subcommand)]
+pub enum RetentionAction {
+    /// Show which metrics the rules would move to another policy, and what that saves and loses
+    ///
+    /// Reads the rules as the files have them now and compares them with the policies of all metrics. Changes nothing: a reload or
+    /// a restart puts the rules in force.
+    #[command(after_help = "Examples:
+  plumbago retention plan
+  plumbago retention plan --output json")]
+    Plan(RetentionPlan),
+}
+
+/// Arguments of `retention plan`.
+#[derive(Clone, Debug, Args)]
+pub struct RetentionPlan {
+    /// The running server to ask [default: the store of the configuration, or the server that runs on it]
+    #[arg(long, value_name = "URL")]
+    pub url: Option<String>,
+}
+
+/// Arguments of `reload`.
+#[derive(Clone, Debug, Args)]
+pub struct Reload {
+    /// The running server [default: the one of the configuration]
     #[arg(long, value_name = "URL")]
     pub url: Option<String>,
 }

@@ -16,6 +16,12 @@ const INDEX_BYTES: u64 = 110;
 /// Memory of a point that is not in blocks yet.
 const HEAD_BYTES: u64 = 16;
 
+/// Disk that metrics take when every stage is full.
+pub(super) fn disk_bytes(retention: &Retention, metrics: u64) -> u64 {
+    let points: u64 = retention.stages().iter().map(|stage| u64::from(stage.points)).sum();
+    (metrics as f64 * points as f64 * POINT_BYTES) as u64
+}
+
 /// Prints how much disk and memory metrics need under a retention, and the formula.
 pub(super) fn run(
     config: &Config,

@@ -18,7 +18,8 @@ use std::process::ExitCode;
 pub use arguments::{
     Arguments, Cardinality, CheckConfig, Clean, Command, Completions, Copy, Delete, Dump, Estimate, Export,
     ExportCsv, ExportSelection, ExportTo, ExportWhisper, Find, Global, Import, ImportFrom, ImportWhisper,
-    Info, LogFormat, ManPage, Output, Read, Repair, Schema, SchemaAction, Stats, Usage, Write,
+    Info, LogFormat, ManPage, Output, Read, Reload, Repair, RetentionAction, RetentionCommand, RetentionPlan,
+    Schema, SchemaAction, Stats, Usage, Write,
 };
 
 use crate::config::{ConfigError, Loaded, Sources};
@@ -48,7 +49,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     }
     let (config, output) = (&loaded.config, arguments.global.output);
     match &command {
-        Command::Serve => operations::serve(loaded.config),
+        Command::Serve => operations::serve(loaded, sources(&arguments.global)),
         Command::CheckConfig(args) => to_stdout(|out| check_config::run(&loaded, args, output, out)),
         Command::Find(args) => operations::find(config, args, output),
         Command::Read(args) => operations::read(config, args, output),
@@ -61,6 +62,10 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         Command::Cardinality(args) => operations::cardinality(config, args, output),
         Command::Stats(args) => operations::stats(config, args, output),
         Command::Info(args) => operations::info(config, args, output),
+        Command::Retention(RetentionCommand { action: RetentionAction::Plan(args) }) => {
+            operations::retention_plan(config, args, output)
+        }
+        Command::Reload(args) => operations::reload(config, args, output),
         Command::Fsck => operations::fsck(config, output),
         Command::Dump(args) => operations::dump(config, args, output),
         Command::Schema(args) => operations::schema(config, args, output),
@@ -99,9 +104,13 @@ pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
         .any(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
 }
 
+fn sources(global: &Global) -> Sources {
+    Sources::of_process(global.config.clone(), global.set.clone())
+}
+
 /// Reads the configuration, and checks what the module `config` cannot check itself.
 fn load(global: &Global) -> Result<Loaded, ConfigError> {
-    let loaded = Loaded::new(&Sources::of_process(global.config.clone(), global.set.clone()))?;
+    let loaded = Loaded::new(&sources(global))?;
     let zone = &loaded.config.query.timezone;
     if jiff::tz::TimeZone::get(zone).is_err() {
         let key = "query.timezone";

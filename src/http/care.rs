@@ -11,7 +11,7 @@ use tokio::task::spawn_blocking;
 use super::call::Call;
 use super::error::{Asked, Failure};
 use super::find::to_json;
-use super::{Api, reply};
+use super::{Api, Reloaded, RetentionPlan, reply};
 use plumbago_model::QueryError;
 
 /// What was deleted, or would be.
@@ -86,6 +86,12 @@ pub trait Care {
 
     /// What is known about a metric, if it is there.
     fn describe_metric(&self, name: &str) -> Result<Option<Description>, QueryError>;
+
+    /// What the retention rules would do as the files have them now.
+    fn plan_retention(&self) -> Result<RetentionPlan, QueryError>;
+
+    /// Puts the rules in force as the files have them now. If a file is bad, nothing changes.
+    fn reload(&self) -> Result<Reloaded, QueryError>;
 }
 
 /// `POST /internal/delete`: `query`, and `dry_run` to only list.
@@ -130,7 +136,7 @@ fn required(call: &Call, name: &str) -> Result<String, Failure> {
 }
 
 /// Runs work that is never given up half way: a deletion goes on when its caller is gone.
-async fn answered<T: Serialize + Send + 'static>(
+pub(super) async fn answered<T: Serialize + Send + 'static>(
     api: Arc<Api>,
     work: impl FnOnce(&dyn Care) -> Result<Option<T>, QueryError> + Send + 'static,
 ) -> Result<Response, Failure> {

@@ -24,6 +24,7 @@ mod params;
 mod render;
 mod reply;
 mod request_line;
+mod retention;
 mod router;
 mod serve;
 mod tags;
@@ -38,6 +39,7 @@ mod tests;
 pub use backend::{Backend, EventLog, NameStream, Node, TaggedSeries};
 pub use bundles::{ImportOptions, Imported, Moving};
 pub use care::{Care, Deleted, Description, Stats, Usage};
+pub use retention::{PolicyMove, Reloaded, RetentionPlan};
 pub use serve::serve;
 
 use std::sync::Arc;

@@ -9,7 +9,7 @@ use axum::routing::{MethodRouter, get, post};
 
 use super::{
     Api, admin, browser, bundles, carbonapi, cardinality, care, events, expand, find, functions, index, info,
-    render, tags, trace, transfer, write,
+    render, retention, tags, trace, transfer, write,
 };
 use crate::config;
 
@@ -58,6 +58,8 @@ fn admin_routes() -> Routes {
     let routes = both(routes, "/internal/usage", get(care::usage));
     let routes = both(routes, "/internal/stats", get(care::stats));
     let routes = both(routes, "/internal/info", get(care::info));
+    let routes = both(routes, "/internal/retention", get(retention::plan));
+    let routes = both(routes, "/internal/reload", post(retention::reload));
     routes.route_layer(from_fn(admin::local_only))
 }
 

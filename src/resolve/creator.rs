@@ -33,6 +33,11 @@ impl Creator {
         Self { rules, next, policies: HashMap::new(), bucket }
     }
 
+    pub(super) fn set_rules(&mut self, rules: Arc<PolicyMatcher>) {
+        self.rules = rules;
+        self.policies.clear();
+    }
+
     pub(super) fn next_id(&mut self) -> MetricId {
         let id = self.next;
         self.next = MetricId(id.0 + 1);

@@ -65,6 +65,11 @@ impl Resolver {
         }
     }
 
+    /// New metrics get their policies by these rules from now on.
+    pub fn set_rules(&self, rules: Arc<PolicyMatcher>) {
+        self.creator.lock().set_rules(rules);
+    }
+
     /// While set, unknown names are refused: the disk is nearly full.
     pub fn refuse_new(&self, refuse: bool) {
         self.refuse_new.store(refuse, Ordering::Relaxed);

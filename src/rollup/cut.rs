@@ -9,6 +9,7 @@ use std::sync::Arc;
 use super::head::{Direct, Frozen};
 use super::points::{Points, PointsError};
 use super::view::View;
+use crate::log::Log;
 use crate::store::{Column, Cut, Mark, Position, StoreError};
 use plumbago_model::{MetricId, MetricRecord, Point, Policy, PolicyId, SlotRange, Span, Stage, Window};
 
@@ -24,8 +25,33 @@ impl Points {
     /// After an error the points are still in memory and in the log, and the next call tries again.
     pub fn cut(&self) -> Result<usize, PointsError> {
         let _one_at_a_time = self.cutting.lock();
-        let Some(frozen) = self.freeze()? else { return Ok(0) };
-        self.record_metrics(&frozen)?;
+        let Some(frozen) = self.freeze(&mut self.log())? else { return Ok(0) };
+        self.write(&frozen)?;
+        self.log().remove_before(frozen.log_floor)?;
+        Ok(frozen.len())
+    }
+
+    /// Empties memory while the caller holds the locks of cuts and of the log, so that no point comes in meanwhile.
+    pub(super) fn cut_rest(&self, log: &mut Log) -> Result<(), PointsError> {
+        // The first round may be a cut that failed earlier.
+        while let Some(frozen) = self.freeze(log)? {
+            self.write(&frozen)?;
+            log.remove_before(frozen.log_floor)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the points of a cut that failed, if there are any, under the same locks.
+    pub(super) fn cut_failed(&self, log: &mut Log) -> Result<(), PointsError> {
+        let frozen = self.memory().frozen.clone();
+        let Some(frozen) = frozen else { return Ok(()) };
+        self.write(&frozen)?;
+        Ok(log.remove_before(frozen.log_floor)?)
+    }
+
+    /// Writes frozen points to the store, and lets go of them.
+    fn write(&self, frozen: &Frozen) -> Result<(), PointsError> {
+        self.record_metrics(frozen)?;
         let position = self.store().snapshot().position().clone();
         let mut cut = self.store().begin()?;
         let mut column = Column::default();
@@ -59,14 +85,12 @@ impl Points {
             marks: self.marks_with(position.marks),
         })?;
         self.memory().frozen = None;
-        self.log().remove_before(frozen.log_floor)?;
-        Ok(frozen.len())
+        Ok(())
     }
 
     /// Freezes the points of the head, or returns those of a cut that failed. `None` if there is nothing to do.
-    fn freeze(&self) -> Result<Option<Arc<Frozen>>, PointsError> {
+    fn freeze(&self, log: &mut Log) -> Result<Option<Arc<Frozen>>, PointsError> {
         let cut = self.store().snapshot().position().cut + 1;
-        let mut log = self.log();
         {
             let memory = self.memory();
             if memory.frozen.is_some() {

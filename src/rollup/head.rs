@@ -219,6 +219,13 @@ impl Head {
         self.arena.walk_open(newest, visit)
     }
 
+    /// Takes out the points of a metric that entered a coarser stage directly.
+    pub(super) fn take_direct(&mut self, id: MetricId) -> Vec<Direct> {
+        let taken = self.direct.remove(&id).unwrap_or_default();
+        self.direct_len -= taken.len();
+        taken
+    }
+
     pub(super) fn direct(&self, id: MetricId) -> &[Direct] {
         self.direct.get(&id).map_or(&[], Vec::as_slice)
     }

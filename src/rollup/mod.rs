@@ -21,6 +21,7 @@ mod fetch;
 mod fill;
 mod head;
 mod load;
+mod moves;
 mod points;
 mod policies;
 mod recent;

@@ -166,42 +166,61 @@ impl Points {
 
     /// Accepts points of known metrics. After an error, nothing was accepted.
     pub fn append(&self, points: &[(MetricId, Point)], now: u32) -> Result<Appended, PointsError> {
-        let limit = self.head_points.saturating_mul(HEAD_SLACK);
-        let fresh_after = self.fresh_after(now);
-        let direct: Vec<(MetricId, Direct)>;
-        let mut kept: Vec<(MetricId, Point)>;
-        let mut appended = Appended { stored: points.len() as u64, ..Appended::default() };
-        let accepted = if points.iter().all(|(_, p)| p.timestamp >= fresh_after) {
-            direct = Vec::new();
-            points
-        } else {
-            (kept, direct) = self.place(points, now);
-            appended.stored = (kept.len() + direct.len()) as u64;
-            appended.too_old = points.len() as u64 - appended.stored;
-            kept.extend(direct.iter().map(|(id, d)| (*id, d.point)));
-            &kept
-        };
-        let mut frame = Vec::new();
-        encode_points(accepted, now, &mut frame);
-        if accepted.is_empty() {
-            return Ok(appended);
+        if points.is_empty() {
+            return Ok(Appended::default());
         }
-        let mut log = self.log.lock();
+        let fresh_after = self.fresh_after(now);
+        if !points.iter().all(|(_, p)| p.timestamp >= fresh_after) {
+            return self.append_old(points, now);
+        }
+        let mut frame = Vec::new();
+        encode_points(points, now, &mut frame);
+        let log = &mut self.log.lock();
+        self.accept(log, &frame, (points, Vec::new()), now)
+    }
+
+    /// The same where some points may be too old for stage 0.
+    fn append_old(&self, points: &[(MetricId, Point)], now: u32) -> Result<Appended, PointsError> {
+        // A metric's policy says which stage takes a point, and must not change before the point is in memory.
+        let log = &mut self.log.lock();
+        let (raw, direct) = self.place(points, now);
+        let stored = raw.len() + direct.len();
+        let too_old = (points.len() - stored) as u64;
+        if stored == 0 {
+            return Ok(Appended { too_old, ..Appended::default() });
+        }
+        let mut all = raw.clone();
+        all.extend(direct.iter().map(|(id, d)| (*id, d.point)));
+        let mut frame = Vec::new();
+        encode_points(&all, now, &mut frame);
+        let appended = self.accept(log, &frame, (&raw, direct), now)?;
+        Ok(Appended { too_old, ..appended })
+    }
+
+    /// Appends a frame to the log, and its points to memory.
+    fn accept(
+        &self,
+        log: &mut Log,
+        frame: &[u8],
+        (raw, direct): (&[(MetricId, Point)], Vec<(MetricId, Direct)>),
+        now: u32,
+    ) -> Result<Appended, PointsError> {
+        let limit = self.head_points.saturating_mul(HEAD_SLACK);
         let held = self.held();
         if held > limit {
             return Err(PointsError::Full { held, limit });
         }
-        log.append(&frame)?;
-        appended.log_bytes = frame.len() as u64;
+        log.append(frame)?;
+        let stored = (raw.len() + direct.len()) as u64;
         let mut memory = self.memory.lock();
         memory.live.note_accepted(now);
-        for &(id, point) in &accepted[..accepted.len() - direct.len()] {
+        for &(id, point) in raw {
             memory.live.push(id, point);
         }
         for (id, direct) in direct {
             memory.live.push_direct(id, direct);
         }
-        Ok(appended)
+        Ok(Appended { stored, too_old: 0, log_bytes: frame.len() as u64 })
     }
 
     /// Points younger than this go to stage 0 under every policy.
@@ -269,38 +288,6 @@ impl Points {
     pub fn spans(&self, ids: &[MetricId]) -> Vec<Span> {
         let memory = self.memory.lock();
         ids.iter().map(|&id| memory.live.state(id).map_or(Span::EMPTY, |s| s.span)).collect()
-    }
-
-    /// Puts metrics under other policies, after writing everything that the old policies have not written yet. What is stored
-    /// under the old policies stays readable.
-    pub fn move_to(&self, changes: &[(MetricId, PolicyId)], now: u32) -> Result<(), PointsError> {
-        if changes.is_empty() {
-            return Ok(());
-        }
-        // Points in memory name their stage by its level in the old policy, so none may stay there. The cut also records new
-        // policies and metrics in the catalogue, which can only move a metric that it has.
-        self.cut()?;
-        let mut left: Vec<PolicyId> =
-            changes.iter().filter_map(|&(id, _)| self.state(id)).map(|(old, _)| old).collect();
-        left.sort_unstable();
-        left.dedup();
-        for policy in left {
-            self.settle(policy, now)?;
-        }
-        self.change_policy(changes)
-    }
-
-    /// Puts metrics under other policies at once; what is stored under the old ones stays readable.
-    pub fn change_policy(&self, changes: &[(MetricId, PolicyId)]) -> Result<(), PointsError> {
-        self.catalogue.set_policy(changes)?;
-        let mut memory = self.memory.lock();
-        for &(id, policy) in changes {
-            if let Some(old) = memory.live.state(id).map(|s| s.policy) {
-                self.policies.remember(id, old);
-                memory.live.set_policy(id, policy);
-            }
-        }
-        Ok(())
     }
 
     /// Forgets metrics and their points.

@@ -6,7 +6,7 @@ use super::view::View;
 use super::{Names, Points};
 use crate::store::embedded::Embedded;
 use crate::store::{Column, Mark};
-use plumbago_model::{MetricId, Partial, Point, PolicyId, SlotRange, Window};
+use plumbago_model::{MetricId, Partial, Point, Policy, PolicyId, SlotRange, Window};
 
 pub(super) const METRIC: MetricId = MetricId(0);
 pub(super) const POLICY: PolicyId = PolicyId(0);
@@ -14,7 +14,7 @@ pub(super) const POLICY: PolicyId = PolicyId(0);
 pub(super) const HOUR: u32 = 1_699_999_200;
 pub(super) const NOW: u32 = HOUR + 1800;
 
-struct NoNames;
+pub(super) struct NoNames;
 
 impl Names for NoNames {
     fn knows(&self, _: &str) -> bool {
@@ -76,9 +76,26 @@ impl Bench {
         assert_eq!(self.points.append(&[(METRIC, point)], NOW).unwrap().stored, 1);
     }
 
+    /// The metric gets another policy, as if it had had it from the start.
+    pub(super) fn correct(&self, policy: &str) {
+        let policy = self.points.intern_policy(&policy.parse().unwrap(), NOW).unwrap();
+        self.points.correct_policies(&[(METRIC, policy)], NOW).unwrap();
+    }
+
+    /// The metric moves to another policy.
+    pub(super) fn move_to(&self, policy: &str) {
+        let policy = self.points.intern_policy(&policy.parse().unwrap(), NOW).unwrap();
+        self.points.move_to(&[(METRIC, policy)], NOW).unwrap();
+    }
+
+    /// The policy in force.
+    fn policy(&self) -> (PolicyId, Arc<Policy>) {
+        let (id, _) = self.points.state(METRIC).unwrap();
+        (id, self.points.policies().get(id).unwrap())
+    }
+
     pub(super) fn view(&self) -> View<'_> {
-        let policy = self.points.policies().get(POLICY).unwrap();
-        View::open(&self.points, (POLICY, policy), vec![METRIC], (0, u32::MAX))
+        View::open(&self.points, self.policy(), vec![METRIC], (0, u32::MAX))
     }
 
     /// Value and count of the slot of a stage that holds `time`.
@@ -87,7 +104,7 @@ impl Bench {
     }
 
     pub(super) fn one(&self, level: usize, time: u32) -> SlotRange {
-        let stage = self.points.policies().get(POLICY).unwrap().retention.stages()[level];
+        let stage = self.policy().1.retention.stages()[level];
         SlotRange { start: stage.floor(time), step: stage.step_secs, len: 1 }
     }
 }

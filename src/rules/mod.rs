@@ -205,21 +205,27 @@ impl Rules {
         }
     }
 
-    /// Reloads the files if one of them changed. After an error the old rules stay in force.
-    pub fn reload(&self) {
-        let mut files = self.files.lock();
-        if !files.have_changed() {
-            return;
+    /// Reads the files again if one of them changed.
+    pub fn reload_if_changed(&self) {
+        if self.files.lock().have_changed() {
+            // What is wrong is logged and counted.
+            let _ = self.reload();
         }
-        match files.read() {
+    }
+
+    /// Reads the files again. After an error the old rules stay in force.
+    pub fn reload(&self) -> Result<(), RuleError> {
+        let read = self.files.lock().read();
+        self.telemetry.rules_trouble.set(u64::from(read.is_err()));
+        match read {
             Ok(ruleset) => {
                 *self.current.write() = Arc::new(Current { ruleset, decisions: RwLock::default() });
-                self.telemetry.rules_trouble.set(0);
                 tracing::info!("name rules reloaded");
+                Ok(())
             }
             Err(error) => {
-                self.telemetry.rules_trouble.set(1);
                 tracing::error!(%error, "the changed name rules are invalid; the old rules stay in force");
+                Err(error)
             }
         }
     }

@@ -163,7 +163,7 @@ fn follow_rules(engine: &Engine, ending: &Ending) {
     while !ending.wait(RULES_TICK) {
         waiting = engine.ingest_aggregates(waiting, false);
         if let Some(rules) = engine.rules.as_ref().filter(|_| read_at.elapsed() >= RULES_RELOAD) {
-            rules.reload();
+            rules.reload_if_changed();
             read_at = Instant::now();
         }
     }

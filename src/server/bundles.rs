@@ -82,14 +82,14 @@ impl Engine {
 
     /// The bundles whose names can be names.
     fn named(&self, bundles: Vec<Bundle>, options: ImportOptions, imported: &mut Imported) -> Vec<Named> {
-        let mut named = Vec::with_capacity(bundles.len());
+        let (mut named, rules) = (Vec::with_capacity(bundles.len()), self.retention());
         for bundle in bundles {
             match name::canonical(&bundle.name, self.config.ingest.max_name_bytes) {
                 Ok(name) => {
                     let policy = if options.keep_policy {
                         bundle.policy.clone()
                     } else {
-                        self.retention.policy_for(&name).policy
+                        rules.policy_for(&name).policy
                     };
                     named.push((name.into_owned(), Arc::new(policy), bundle));
                 }

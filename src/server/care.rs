@@ -1,7 +1,7 @@
 //! Looking after metrics: what the commands and `/internal/*` ask for.
 
 use super::engine::Engine;
-use crate::http::{Care, Deleted, Description, Stats, Usage};
+use crate::http::{Care, Deleted, Description, Reloaded, RetentionPlan, Stats, Usage};
 use crate::index::FindLimits;
 use plumbago_model::glob::Glob;
 use plumbago_model::{Cancel, MetricId, QueryError, Selection, Span, name};
@@ -64,6 +64,14 @@ impl Care for Engine {
             last: self.last_point(id, span, &Cancel::never())?,
             bytes: self.chunk_bytes(&[id])?,
         }))
+    }
+
+    fn plan_retention(&self) -> Result<RetentionPlan, QueryError> {
+        self.plan_files()
+    }
+
+    fn reload(&self) -> Result<Reloaded, QueryError> {
+        Engine::reload(self)
     }
 }
 

@@ -1,15 +1,16 @@
 //! The engine: an open store with its index, points and resolver. The server and the commands both use it.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
+use parking_lot::{Mutex, RwLock};
+
+use super::retention::Reading;
 use super::storage::Storage;
 use super::supervisor::Supervisor;
-use crate::config::{Config, PolicyMatcher};
+use crate::config::{Config, PolicyMatcher, Settings, Sources};
 use crate::index::{Loading, SharedIndex};
 use crate::receive::Sampler;
 use crate::resolve::Resolver;
@@ -17,13 +18,17 @@ use crate::rollup::{Names, Opened, Points, PointsError};
 use crate::rules::Rules;
 use crate::store::{Doomed, StoreError};
 use crate::telemetry::Telemetry;
-use plumbago_model::{MetricId, Policy, PolicyId, Stage};
+use plumbago_model::{MetricId, Policy, Stage};
 
 /// Everything below the listeners.
 pub struct Engine {
     /// The configuration it was opened with.
     pub config: Config,
-    pub(super) retention: Arc<PolicyMatcher>,
+    /// The retention rules in force.
+    pub(super) retention: RwLock<Arc<PolicyMatcher>>,
+    pub(super) reading: OnceLock<Reading>,
+    /// One reload at a time.
+    pub(super) reloading: Mutex<()>,
     /// The metrics.
     pub index: Arc<SharedIndex>,
     /// Their points.
@@ -86,7 +91,9 @@ impl Engine {
         );
         Ok(Self {
             config,
-            retention,
+            retention: RwLock::new(retention),
+            reading: OnceLock::new(),
+            reloading: Mutex::default(),
             index,
             points,
             resolver,
@@ -100,6 +107,11 @@ impl Engine {
             sampler: Sampler::default(),
             rules,
         })
+    }
+
+    /// From now on a reload reads the configuration again from where it came from.
+    pub fn read_from(&self, sources: Sources, settings: Settings) {
+        self.reading.get_or_init(|| Reading { sources, settings });
     }
 
     /// Bytes of all blocks.
@@ -146,14 +158,7 @@ impl Engine {
         for (id, policy) in metrics {
             changes.push((*id, self.points.intern_policy(policy, now())?));
         }
-        if changes.is_empty() {
-            return Ok(());
-        }
-        // The catalogue can only move metrics that it has.
-        if self.points.has_unrecorded() {
-            self.points.cut()?;
-        }
-        self.points.change_policy(&changes)
+        self.points.correct_policies(&changes, now())
     }
 
     /// Forgets metrics, their names and their points, on this machine.
@@ -165,37 +170,6 @@ impl Engine {
         }
         self.telemetry.metrics.set(index.len() as u64);
         Ok(())
-    }
-
-    /// Moves metrics whose rule has changed to their new policy. Their stored data stays readable.
-    ///
-    /// In a store that other servers write to, a metric keeps the policy it was created with, because they read it from there.
-    pub fn apply_rules(&self) -> Result<usize, PointsError> {
-        if !self.store.upstream.is_sole_writer() {
-            return Ok(0);
-        }
-        let now = now();
-        if self.points.has_unrecorded() {
-            self.points.cut()?;
-        }
-        let mut moved: Vec<(MetricId, PolicyId)> = Vec::new();
-        let mut by_rules: HashMap<(Option<usize>, Option<usize>), PolicyId> = HashMap::new();
-        for id in (0..self.points.id_bound()).map(MetricId) {
-            let Some((old, _)) = self.points.state(id) else { continue };
-            let index = self.index.read();
-            let Some(name) = index.name(id) else { continue };
-            let new = match by_rules.entry(self.retention.places(name)) {
-                Entry::Occupied(known) => *known.get(),
-                Entry::Vacant(vacant) => {
-                    *vacant.insert(self.points.intern_policy(&self.retention.policy_for(name).policy, now)?)
-                }
-            };
-            if new != old {
-                moved.push((id, new));
-            }
-        }
-        self.points.move_to(&moved, now)?;
-        Ok(moved.len())
     }
 }
 

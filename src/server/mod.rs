@@ -13,6 +13,7 @@ mod events;
 mod local_metrics;
 mod own_metrics;
 mod recent;
+mod retention;
 mod run;
 mod sink;
 mod sockets;

@@ -12,18 +12,20 @@ use tokio::sync::watch;
 use super::background::Background;
 use super::engine::Engine;
 use super::sockets::{Reserved, Sockets};
-use crate::config::Config;
+use crate::config::{Loaded, Sources};
 use crate::http::{self, Backend};
 use crate::receive::{Receiver, Sink};
 
 /// Runs the server until Ctrl-C or SIGTERM; then drains and returns.
-pub fn run(config: Config) -> Result<()> {
+pub fn run(loaded: Loaded, sources: Sources) -> Result<()> {
+    let Loaded { config, settings, .. } = loaded;
     // Two runtimes, so that a disk that stalls the log never stalls a query.
     let ingest = runtime("ingest")?;
     let queries = runtime("http")?;
     let sockets = ingest.block_on(Sockets::bind(&config.listen, config.ingest.udp))?;
     let http = config.listen.http.map(|address| Reserved::new("http", address)).transpose()?;
     let engine = Arc::new(Engine::open(config)?);
+    engine.read_from(sources, settings);
     let moved = engine.apply_rules().context("applying changed retention rules to existing metrics")?;
     if moved > 0 {
         tracing::info!(metrics = moved, "metrics moved to the policies of changed rules");
@@ -32,7 +34,7 @@ pub fn run(config: Config) -> Result<()> {
     let background = Background::start(&engine)?;
     let signals = {
         let _inside = queries.enter();
-        StopSignals::new()?
+        Signals::new()?
     };
     let sockets = {
         let _inside = ingest.enter();
@@ -105,14 +107,14 @@ pub fn run(config: Config) -> Result<()> {
     Ok(())
 }
 
-/// Waits for a stop signal, or for a failed thread and `server.failure_grace` after it.
-async fn until_the_end(engine: &Engine, signals: StopSignals) {
+/// Waits for a stop signal, or for a failed thread and `server.failure_grace` after it. Reloads at each SIGHUP.
+async fn until_the_end(engine: &Arc<Engine>, mut signals: Signals) {
     let failure = async {
         engine.supervisor.failed().await;
         tokio::time::sleep(engine.config.server.failure_grace).await;
     };
     tokio::select! {
-        () = signals.wait() => {}
+        () = signals.wait_for_stop(engine) => {}
         () = failure => {}
     }
 }
@@ -127,22 +129,46 @@ fn runtime(name: &str) -> Result<Runtime> {
     runtime.with_context(|| format!("starting the threads for {name}"))
 }
 
-/// Ctrl-C and SIGTERM. Created before the server announces that it runs: from then on, a stop must drain.
-struct StopSignals {
+/// Ctrl-C, SIGTERM and SIGHUP. Created before the server announces that it runs: from then on, a stop must drain.
+struct Signals {
     interrupt: Signal,
     terminate: Signal,
+    hang_up: Signal,
 }
 
-impl StopSignals {
+impl Signals {
     fn new() -> Result<Self> {
-        Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            hang_up: signal(SignalKind::hangup())?,
+        })
     }
 
-    async fn wait(mut self) {
-        tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
+    async fn wait_for_stop(&mut self, engine: &Arc<Engine>) {
+        loop {
+            tokio::select! {
+                _ = self.interrupt.recv() => return,
+                _ = self.terminate.recv() => return,
+                _ = self.hang_up.recv() => {
+                    let engine = Arc::clone(engine);
+                    tokio::task::spawn_blocking(move || reload(&engine));
+                }
+            }
         }
+    }
+}
+
+fn reload(engine: &Engine) {
+    match engine.reload() {
+        Ok(reloaded) => {
+            reloaded.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
+            for key in &reloaded.needs_restart {
+                tracing::warn!(key, "this key was changed; a restart puts it in force");
+            }
+            tracing::info!(moved = reloaded.moved, "rules reloaded");
+        }
+        Err(error) => tracing::error!(%error, "the reload changed nothing; the old rules stay in force"),
     }
 }
 

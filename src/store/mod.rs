@@ -292,8 +292,8 @@ pub trait MetricStore: Send + Sync {
     /// Records when metrics have data.
     fn touch(&self, spans: &[(MetricId, Span)]) -> Result<(), StoreError>;
 
-    /// Puts metrics under a new policy; the old ones are remembered so that their data stays readable.
-    fn set_policy(&self, changes: &[(MetricId, PolicyId)]) -> Result<(), StoreError>;
+    /// Records the policies that metrics have had, oldest first. The last one is in force; data under the others stays readable.
+    fn set_policies(&self, changes: &[(MetricId, Vec<PolicyId>)]) -> Result<(), StoreError>;
 
     /// Forgets metrics.
     fn delete(&self, metrics: &[MetricId]) -> Result<(), StoreError>;

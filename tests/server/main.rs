@@ -27,6 +27,7 @@ mod outage;
 mod protobuf;
 mod read;
 mod relay;
+mod reload;
 mod restart;
 mod rules;
 mod skip;

@@ -15,6 +15,7 @@ mod moving;
 mod names;
 mod query;
 mod remote;
+mod retention;
 mod schema;
 mod write;
 
@@ -27,19 +28,20 @@ pub(super) use inspect::{dump, fsck};
 pub(super) use moving::{export, import};
 pub(super) use names::{clean, repair};
 pub(super) use query::{find, read};
+pub(super) use retention::{plan as retention_plan, reload};
 pub(super) use schema::schema;
 pub(super) use write::write;
 
 use super::{Delete, Info, Output, Stats, Usage, to_stdout, words};
-use crate::config::{Config, StoreKind};
+use crate::config::{Config, Loaded, Sources, StoreKind};
 use crate::server::Engine;
 use crate::store::StoreError;
 use plumbago_model::glob::Glob;
 use plumbago_model::name;
 
 /// Runs the server.
-pub(super) fn serve(config: Config) -> Result<()> {
-    crate::server::run(config)
+pub(super) fn serve(loaded: Loaded, sources: Sources) -> Result<()> {
+    crate::server::run(loaded, sources)
 }
 
 /// Deletes metrics with their points.

@@ -11,8 +11,8 @@ use parking_lot::Mutex;
 use crate::bundle::Bundle;
 use crate::http::browser::{Browse, Folder, Health, ListedNode, Listing, MetricDescription, PageRequest};
 use crate::http::{
-    Backend, Care, Deleted, Description, EventLog, ImportOptions, Imported, Moving, NameStream, Node, Stats,
-    TaggedSeries, Usage,
+    Backend, Care, Deleted, Description, EventLog, ImportOptions, Imported, Moving, NameStream, Node,
+    Reloaded, RetentionPlan, Stats, TaggedSeries, Usage,
 };
 use crate::index::SharedIndex;
 use graphite_render::{FetchRequest, Fetched, Source};
@@ -90,6 +90,14 @@ fn canonical(path: &str) -> String {
 
 /// Says what it was asked.
 impl Care for FakeBackend {
+    fn plan_retention(&self) -> Result<RetentionPlan, QueryError> {
+        Ok(RetentionPlan { unchanged: 2, ..RetentionPlan::default() })
+    }
+
+    fn reload(&self) -> Result<Reloaded, QueryError> {
+        Err(QueryError::invalid("storage-schemas.conf:3: `x` is no retention"))
+    }
+
     fn delete_matching(&self, query: &str, trial: bool) -> Result<Deleted, QueryError> {
         Ok(Deleted { deleted: !trial, metrics: vec![query.to_owned()], only_directories: false })
     }

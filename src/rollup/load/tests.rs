@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::rollup::Names;
+use crate::rollup::testing::NoNames;
 use crate::store::embedded::Embedded;
 use plumbago_model::{Cancel, Partial};
 
@@ -13,18 +14,6 @@ const METRIC: MetricId = MetricId(0);
 const HOUR: u32 = 1_699_999_200;
 const NOW: u32 = HOUR + 1800;
 const POLICY: &str = "720*10s:1440*60s:240*3600s|sum|0";
-
-struct NoNames;
-
-impl Names for NoNames {
-    fn knows(&self, _: &str) -> bool {
-        false
-    }
-
-    fn add(&mut self, _: MetricId, _: &str) {}
-
-    fn remove(&mut self, _: MetricId) {}
-}
 
 fn open(dir: &Path) -> (Points, Embedded) {
     let store = Embedded::open(dir).unwrap();

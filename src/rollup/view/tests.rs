@@ -112,7 +112,7 @@ fn an_earlier_policy_fills_only_slots_that_are_wholly_empty() {
     let next = "360*10s:60*600s|average|0".parse().unwrap();
     let next_id = bench.points.intern_policy(&next, NOW).unwrap();
     bench.points.cut().unwrap();
-    bench.points.change_policy(&[(METRIC, next_id)]).unwrap();
+    bench.points.correct_policies(&[(METRIC, next_id)], NOW).unwrap();
     let view = View::open(&bench.points, (next_id, Arc::new(next)), vec![METRIC], (0, u32::MAX));
     let window = &view.read(0, SlotRange { start: HOUR, step: 10, len: 12 }).unwrap()[0];
     let there: Vec<(u32, f64)> = (0..12)

@@ -98,8 +98,8 @@ impl MetricStore for Known {
         self.local.touch(spans)
     }
 
-    fn set_policy(&self, changes: &[(MetricId, PolicyId)]) -> Result<(), StoreError> {
-        self.local.set_policy(changes)
+    fn set_policies(&self, changes: &[(MetricId, Vec<PolicyId>)]) -> Result<(), StoreError> {
+        self.local.set_policies(changes)
     }
 
     fn delete(&self, metrics: &[MetricId]) -> Result<(), StoreError> {

@@ -318,20 +318,10 @@ impl MetricStore for Catalogue {
         })
     }
 
-    fn set_policy(&self, changes: &[(MetricId, PolicyId)]) -> Result<(), StoreError> {
-        let mut current = std::collections::HashMap::new();
-        let wanted: std::collections::HashSet<MetricId> = changes.iter().map(|c| c.0).collect();
-        self.load(&mut |m| {
-            if wanted.contains(&m.id) {
-                current.insert(m.id, m.policies);
-            }
-        })?;
+    fn set_policies(&self, changes: &[(MetricId, Vec<PolicyId>)]) -> Result<(), StoreError> {
         self.write(|txn| {
             let mut table = txn.open_table(POLICY_HISTORY).map_err(failed)?;
-            for (id, policy) in changes {
-                let mut policies = current.remove(id).unwrap_or_default();
-                policies.retain(|p| p != policy);
-                policies.push(*policy);
+            for (id, policies) in changes {
                 table.insert(id.0, policies.iter().map(|p| p.0).collect::<Vec<u32>>()).map_err(failed)?;
             }
             Ok(())

@@ -52,7 +52,7 @@ pub(crate) fn earlier_policies_are_remembered(mut subject: impl Subject) {
     let policies = [(PolicyId(0), policy("6*10s|sum|0")), (PolicyId(1), policy("60*60s|max|0.5"))];
     subject.metrics().add_policies(&policies).unwrap();
     subject.metrics().create(&[record(0, "a"), record(1, "b")]).unwrap();
-    subject.metrics().set_policy(&[(MetricId(1), PolicyId(1))]).unwrap();
+    subject.metrics().set_policies(&[(MetricId(1), vec![PolicyId(0), PolicyId(1)])]).unwrap();
     subject.reopen();
     assert_eq!(subject.metrics().policies().unwrap(), policies);
     let all: Vec<_> = load(&subject).into_iter().map(|m| m.policies).collect();
