@@ -176,7 +176,7 @@ impl Points {
         let mut frame = Vec::new();
         encode_points(points, now, &mut frame);
         let log = &mut self.log.lock();
-        self.accept(log, &frame, (points, Vec::new()), now)
+        self.accept(log, &frame, points, Vec::new(), now)
     }
 
     /// The same where some points may be too old for stage 0.
@@ -193,7 +193,7 @@ impl Points {
         all.extend(direct.iter().map(|(id, d)| (*id, d.point)));
         let mut frame = Vec::new();
         encode_points(&all, now, &mut frame);
-        let appended = self.accept(log, &frame, (&raw, direct), now)?;
+        let appended = self.accept(log, &frame, &raw, direct, now)?;
         Ok(Appended { too_old, ..appended })
     }
 
@@ -202,7 +202,8 @@ impl Points {
         &self,
         log: &mut Log,
         frame: &[u8],
-        (raw, direct): (&[(MetricId, Point)], Vec<(MetricId, Direct)>),
+        raw: &[(MetricId, Point)],
+        direct: Vec<(MetricId, Direct)>,
         now: u32,
     ) -> Result<Appended, PointsError> {
         let limit = self.head_points.saturating_mul(HEAD_SLACK);

@@ -4,7 +4,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::*;
-use crate::rollup::Names;
 use crate::rollup::testing::NoNames;
 use crate::store::embedded::Embedded;
 use plumbago_model::{Cancel, Partial};
