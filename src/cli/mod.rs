@@ -16,9 +16,10 @@ use std::io::{self, BufWriter, Write as _};
 use std::process::ExitCode;
 
 pub use arguments::{
-    Arguments, Cardinality, CheckConfig, Clean, Command, Completions, Copy, Delete, Dump, Estimate, Export,
-    ExportCsv, ExportSelection, ExportTo, ExportWhisper, Find, Global, Import, ImportFrom, ImportWhisper,
-    Info, LogFormat, ManPage, Output, Read, Repair, Schema, SchemaAction, Stats, Usage, Write,
+    Arguments, Backup, Cardinality, CheckConfig, Clean, Command, Completions, Copy, Delete, Dump, Estimate,
+    Export, ExportCsv, ExportSelection, ExportTo, ExportWhisper, Find, Global, Import, ImportFrom,
+    ImportWhisper, Info, LogFormat, ManPage, Output, Read, Repair, Restore, Schema, SchemaAction, Stats,
+    Usage, Write,
 };
 
 use crate::config::{ConfigError, Loaded, Sources};
@@ -61,6 +62,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         Command::Cardinality(args) => operations::cardinality(config, args, output),
         Command::Stats(args) => operations::stats(config, args, output),
         Command::Info(args) => operations::info(config, args, output),
+        Command::Backup(args) => operations::backup(config, args, output),
+        Command::Restore(args) => operations::restore(config, args, output),
         Command::Fsck => operations::fsck(config, output),
         Command::Dump(args) => operations::dump(config, args, output),
         Command::Schema(args) => operations::schema(config, args, output),

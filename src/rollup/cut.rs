@@ -63,6 +63,19 @@ impl Points {
         Ok(frozen.len())
     }
 
+    /// Writes everything that was accepted before this call to the store.
+    pub fn cut_all(&self) -> Result<(), PointsError> {
+        let floor = self.log().rotate();
+        // The first cut may find points that an earlier one froze and could not write. Then the head is left for the second.
+        for _ in 0..2 {
+            self.cut()?;
+            if self.store().snapshot().position().log_floor >= floor {
+                break;
+            }
+        }
+        Ok(())
+    }
+
     /// Freezes the points of the head, or returns those of a cut that failed. `None` if there is nothing to do.
     fn freeze(&self) -> Result<Option<Arc<Frozen>>, PointsError> {
         let cut = self.store().snapshot().position().cut + 1;
@@ -107,16 +120,22 @@ impl Points {
     }
 
     pub(super) fn record_names(&self) -> Result<(), PointsError> {
-        let policies = self.new_policies.lock().clone();
-        self.catalogue().add_policies(&policies)?;
-        self.new_policies.lock().drain(..policies.len());
-
+        // Metrics first: a policy is there before its first metric. So a catalogue without the log, which is what a backup has, knows
+        // the policy of every metric in it.
         let mut created: Vec<MetricRecord> = std::mem::take(&mut *self.created.lock());
         created.sort_by_key(|m| m.id);
-        if let Err(error) = self.catalogue().create(&created) {
+        let recorded = self.record_policies().and_then(|()| self.catalogue().create(&created));
+        if let Err(error) = recorded {
             self.created.lock().extend(created);
             return Err(error.into());
         }
+        Ok(())
+    }
+
+    fn record_policies(&self) -> Result<(), StoreError> {
+        let policies = self.new_policies.lock().clone();
+        self.catalogue().add_policies(&policies)?;
+        self.new_policies.lock().drain(..policies.len());
         Ok(())
     }
 

@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
+use super::backup::Current;
 use super::storage::Storage;
 use super::supervisor::Supervisor;
 use crate::config::{Config, PolicyMatcher};
@@ -45,6 +46,8 @@ pub struct Engine {
     pub(super) sampler: Sampler,
     /// The rules for incoming names, if there are any.
     pub(super) rules: Option<Rules>,
+    /// The backup that is being made.
+    pub(super) backup: Current,
 }
 
 /// Seconds since the epoch.
@@ -99,6 +102,7 @@ impl Engine {
             opened: Instant::now(),
             sampler: Sampler::default(),
             rules,
+            backup: Current::default(),
         })
     }
 

@@ -68,6 +68,7 @@ pub fn run(config: Config) -> Result<()> {
     engine.supervisor.expect_ends();
     eprintln!("stopping: reading what senders have already sent");
     stop.send_replace(true);
+    engine.backup.stop();
     ingest.block_on(async {
         for receiver in receivers {
             // The supervisor catches panics, so this cannot fail.

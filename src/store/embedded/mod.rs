@@ -10,6 +10,7 @@
 //! A commit writes its blocks, syncs them, and then puts them in use with one transaction in the catalogue. Blocks of a
 //! partition are merged in the background; retention drops whole partitions.
 
+pub mod backup;
 pub mod block;
 mod catalogue;
 pub mod codec;
@@ -33,7 +34,7 @@ pub use recovery::DirLock;
 pub use spool::{AFTER_CUT_US, Content, Contents, OpenParcel, Parcel, Spool};
 pub use standalone::Standalone;
 
-use super::{EventStore, MetricStore, PointStore, StoreError};
+use super::{BackedUp, EventStore, Headway, MetricStore, PointStore, StoreError};
 
 /// An open data directory.
 pub struct Embedded {
@@ -72,8 +73,14 @@ impl Embedded {
         self.blocks.catalogue.set_note(key, text)
     }
 
+    /// Copies everything that is committed into `dir`, as a backup.
+    pub fn back_up(&self, dir: &Path, headway: &Headway) -> Result<BackedUp, StoreError> {
+        backup::back_up(&self.blocks, dir, headway)
+    }
+
     fn open_as(dir: &Path, has_spool: bool) -> Result<Self, StoreError> {
         let lock = DirLock::take(dir)?;
+        backup::check_restored(dir)?;
         let catalogue = Arc::new(catalogue::Catalogue::open(&dir.join(catalogue::CATALOGUE_FILE))?);
         let blocks = Arc::new(points::BlockStore::open(dir, Arc::clone(&catalogue), has_spool)?);
         let points: Arc<dyn PointStore> = Arc::<points::BlockStore>::clone(&blocks);
