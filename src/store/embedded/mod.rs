@@ -5,6 +5,7 @@
 //! | `LOCK`            | held by the process that has the directory open                              |
 //! | `catalogue.redb`  | names, policies, events, and the block files in use ([`catalogue`])          |
 //! | `log/*.log`       | the write-ahead log ([`crate::log`])                                         |
+//! | `RESTORING`       | there while a restore into the directory is not finished ([`backup`])          |
 //! | `points/S/P/*.blk`| write-once blocks of stage S and time partition P ([`block`], [`codec`])     |
 //!
 //! A commit writes its blocks, syncs them, and then puts them in use with one transaction in the catalogue. Blocks of a
