@@ -271,3 +271,99 @@ fn raw_column(points: &mut Vec<Point>, stage: Stage, column: &mut Column) {
     column.times.extend(points.iter().map(|p| p.timestamp));
     column.values.extend(points.iter().map(|p| p.value));
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::sync::OnceLock;
+
+    use super::super::Names;
+    use super::super::testing::NOW;
+    use super::*;
+    use crate::store::MetricStore;
+    use crate::store::embedded::Embedded;
+
+    struct NoNames;
+
+    impl Names for NoNames {
+        fn knows(&self, _: &str) -> bool {
+            false
+        }
+
+        fn add(&mut self, _: MetricId, _: &str) {}
+
+        fn remove(&mut self, _: MetricId) {}
+    }
+
+    /// A catalogue during whose recording of policies a sender brings a metric with a new one.
+    struct Busy {
+        catalogue: Arc<dyn MetricStore>,
+        points: OnceLock<Arc<Points>>,
+    }
+
+    impl MetricStore for Busy {
+        fn policies(&self) -> Result<Vec<(PolicyId, Policy)>, StoreError> {
+            self.catalogue.policies()
+        }
+
+        fn add_policies(&self, policies: &[(PolicyId, Policy)]) -> Result<(), StoreError> {
+            if let Some(points) = self.points.get() {
+                let policy = points.intern_policy(&"60*1s|sum|0".parse().unwrap(), NOW).unwrap();
+                points.create(&[(MetricId(0), policy, "a")]).unwrap();
+            }
+            self.catalogue.add_policies(policies)
+        }
+
+        fn id_bound(&self) -> Result<u32, StoreError> {
+            self.catalogue.id_bound()
+        }
+
+        fn load(&self, visit: &mut dyn FnMut(MetricRecord)) -> Result<(), StoreError> {
+            self.catalogue.load(visit)
+        }
+
+        fn create(&self, metrics: &[MetricRecord]) -> Result<(), StoreError> {
+            self.catalogue.create(metrics)
+        }
+
+        fn touch(&self, spans: &[(MetricId, Span)]) -> Result<(), StoreError> {
+            self.catalogue.touch(spans)
+        }
+
+        fn set_policy(&self, changes: &[(MetricId, PolicyId)]) -> Result<(), StoreError> {
+            self.catalogue.set_policy(changes)
+        }
+
+        fn delete(&self, metrics: &[MetricId]) -> Result<(), StoreError> {
+            self.catalogue.delete(metrics)
+        }
+    }
+
+    fn open(dir: &Path) -> (Embedded, Arc<Busy>, Arc<Points>) {
+        let store = Embedded::open(dir).unwrap();
+        let busy = Arc::new(Busy { catalogue: Arc::clone(&store.metrics), points: OnceLock::new() });
+        let catalogue: Arc<dyn MetricStore> = Arc::<Busy>::clone(&busy);
+        let opened =
+            Points::open(Arc::clone(&store.points), catalogue, &store.log_dir, 1000, NOW, &mut NoNames)
+                .unwrap();
+        (store, busy, Arc::new(opened.points))
+    }
+
+    #[test]
+    fn the_catalogue_never_has_a_metric_without_its_policy() {
+        let dir = tempfile::tempdir().unwrap();
+        let (store, busy, points) = open(dir.path());
+        assert!(busy.points.set(Arc::clone(&points)).is_ok());
+        points.record_names().unwrap();
+        let policies: Vec<PolicyId> =
+            store.metrics.policies().unwrap().into_iter().map(|(id, _)| id).collect();
+        let mut unknown = Vec::new();
+        let is_known = |metric: &MetricRecord| metric.policies.iter().all(|policy| policies.contains(policy));
+        store
+            .metrics
+            .load(&mut |metric| unknown.extend((!is_known(&metric)).then_some(metric.name)))
+            .unwrap();
+        assert_eq!(unknown, [""; 0]);
+        assert!(points.has_unrecorded(), "the new metric waits for the next time");
+    }
+}

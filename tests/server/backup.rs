@@ -229,11 +229,12 @@ fn a_kill_during_a_backup_costs_neither_the_store_nor_the_earlier_backup() {
             let url = format!("http://{http}/internal/backup");
             let _ = ureq::post(&url).send_form([("dir", dir_text.as_str())]);
         });
+        let running = std::cell::Cell::new(false);
         wait_until("the backup to begin or to be over", || {
-            server.json("/internal/backup")["running"].is_string()
-                || server.counter("plumbago_backups_total") > u64::from(round == 0) * 2
+            running.set(server.json("/internal/backup")["running"].is_string());
+            running.get() || server.counter("plumbago_backups_total") > u64::from(round == 0) * 2
         });
-        killed_in_one += u32::from(server.json("/internal/backup")["running"].is_string());
+        killed_in_one += u32::from(running.get());
         let setup = server.kill();
         caller.join().unwrap();
         // The earlier backup is whole, whenever the kill came.

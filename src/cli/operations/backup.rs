@@ -14,7 +14,7 @@ use super::remote::Server;
 use crate::cli::{Backup, Output, Restore, UsageError, to_stdout, words};
 use crate::config::{Config, StoreKind};
 use crate::http::{BackedUp, BackupState, Backups as _};
-use crate::store::embedded::backup::Verified;
+use crate::store::embedded::backup::{Restored, Verified};
 use crate::store::{Headway, StoreError};
 
 /// How often the progress is shown.
@@ -101,41 +101,46 @@ pub(in crate::cli) fn restore(config: &Config, arguments: &Restore, output: Outp
         })
     };
     let verified = shown(state, || Ok(Verified::new(&arguments.dir, &headway)?))?;
-    let (files, bytes) = (verified.files(), verified.bytes());
     if arguments.check {
-        to_stdout(|out| match output {
-            Output::Json => {
-                let fields = json!({ "files": files, "bytes": bytes, "taken": verified.taken(), "lost": verified.lost() });
-                Ok(writeln!(out, "{fields}")?)
-            }
-            Output::Text => {
-                let (files, bytes) = (words::count(files, "file"), words::size(bytes));
-                Ok(writeln!(
-                    out,
-                    "{files}, {bytes}: every checksum is right; as of {}",
-                    time(verified.taken())
-                )?)
-            }
-        })?;
+        print_checked(&verified, output)?;
         return complain_about(verified.lost(), "were damaged when the backup was made, and are not in it");
     }
     let path = &config.store.path;
-    let restored = shown(state, || Ok(verified.restore(path, &headway).map_err(|error| goes_on(error))?))?;
+    let restored = shown(state, || verified.restore(path, &headway).map_err(goes_on))?;
+    print_restored(path, &verified, &restored, output)?;
+    complain_about(verified.lost(), "were damaged when the backup was made, and did not come back")
+}
+
+fn print_checked(verified: &Verified, output: Output) -> Result<()> {
+    let (files, bytes, taken) = (verified.files(), verified.bytes(), verified.taken());
+    to_stdout(|out| match output {
+        Output::Json => {
+            let fields = json!({ "files": files, "bytes": bytes, "taken": taken, "lost": verified.lost() });
+            Ok(writeln!(out, "{fields}")?)
+        }
+        Output::Text => {
+            let (files, bytes) = (words::count(files, "file"), words::size(bytes));
+            Ok(writeln!(out, "{files}, {bytes}: every checksum is right; as of {}", time(taken))?)
+        }
+    })
+}
+
+fn print_restored(path: &Path, verified: &Verified, restored: &Restored, output: Output) -> Result<()> {
+    let (files, bytes, taken) = (verified.files(), verified.bytes(), verified.taken());
     to_stdout(|out| match output {
         Output::Json => {
             let fields = json!({
-                "path": path, "metrics": restored.metrics, "files": files, "written": restored.files, "bytes": bytes,
-                "taken": verified.taken(), "lost": verified.lost(),
+                "path": path, "metrics": restored.metrics, "files": files, "written": restored.files,
+                "bytes": bytes, "taken": taken, "lost": verified.lost(),
             });
             Ok(writeln!(out, "{fields}")?)
         }
         Output::Text => {
             let (metrics, files) = (words::count(restored.metrics, "metric"), words::count(files, "file"));
-            let (shown, taken) = (path.display(), time(verified.taken()));
-            Ok(writeln!(out, "{metrics} in {shown}: {files}, {}, as of {taken}", words::size(bytes))?)
+            let (path, bytes) = (path.display(), words::size(bytes));
+            Ok(writeln!(out, "{metrics} in {path}: {files}, {bytes}, as of {}", time(taken))?)
         }
-    })?;
-    complain_about(verified.lost(), "were damaged when the backup was made, and did not come back")
+    })
 }
 
 /// A restore that the disk or a person interrupted is completed by running it again.
