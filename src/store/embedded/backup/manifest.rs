@@ -28,7 +28,7 @@ pub(super) struct Manifest {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Header {
     /// The format of the manifest.
-    plumbago_backup: u32,
+    backup_format: u32,
     catalogue_format: String,
     block_format: u32,
     /// The version that wrote it.
@@ -46,7 +46,7 @@ pub(super) struct Header {
 impl Header {
     pub(super) fn new(number: u64, taken: u64, cut: u64, lost: Vec<String>) -> Self {
         Self {
-            plumbago_backup: FORMAT,
+            backup_format: FORMAT,
             catalogue_format: catalogue::FORMAT.to_owned(),
             block_format: block::FORMAT_VERSION,
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -60,7 +60,7 @@ impl Header {
     /// Fails if this build cannot read what the backup holds.
     fn check(&self) -> Result<(), String> {
         let known = (FORMAT, catalogue::FORMAT, block::FORMAT_VERSION);
-        let found = (self.plumbago_backup, &*self.catalogue_format, self.block_format);
+        let found = (self.backup_format, &*self.catalogue_format, self.block_format);
         if found == known {
             return Ok(());
         }
