@@ -233,6 +233,27 @@ pub enum Command {
   plumbago retention plan && plumbago reload
   plumbago reload --url http://127.0.0.1:8080")]
     Reload(Reload),
+    /// Back up the store into a directory, while the server runs or when it is stopped
+    ///
+    /// Everything that was accepted before the command is in the backup, and senders do not wait for it. Blocks are hard links if DIR is
+    /// on the same file system, and copies otherwise. A backup on the same disk does not help when the disk is lost. With an
+    /// earlier backup in DIR, only what is new is read and written; the earlier one is whole until the new one is. A backup that was
+    /// interrupted goes on when the command is run again. A running server makes the backup itself, so DIR is a directory of its machine,
+    /// and its user must be allowed to write there.
+    #[command(after_help = "Examples:
+  plumbago backup /backup/plumbago
+  plumbago backup /backup/plumbago --output json
+  plumbago backup --url http://127.0.0.1:8080 /backup/plumbago")]
+    Backup(Backup),
+    /// Bring a backup back into store.path, which must be empty
+    ///
+    /// Compares the checksums of all files first, and restores nothing if one is wrong. Then it copies everything; a restore that was
+    /// interrupted goes on when the command is run again. The server must not be running there.
+    #[command(after_help = "Examples:
+  plumbago restore --check /backup/plumbago                              only compare the checksums
+  plumbago restore /backup/plumbago
+  plumbago restore /backup/plumbago --set store.path=/srv/plumbago-data")]
+    Restore(Restore),
     /// Check every file of the data directory
     ///
     /// Reads all blocks, the log and the catalogue, and compares checksums. Changes nothing. Exits with 1 if something is
@@ -452,6 +473,26 @@ pub struct Reload {
     /// The running server [default: the one of the configuration]
     #[arg(long, value_name = "URL")]
     pub url: Option<String>,
+}
+
+/// Arguments of `backup`.
+#[derive(Clone, Debug, Args)]
+pub struct Backup {
+    /// An empty directory, a new one, or one with an earlier backup
+    pub dir: PathBuf,
+    /// The running server to ask [default: the store of the configuration, or the server that runs on it]
+    #[arg(long, value_name = "URL")]
+    pub url: Option<String>,
+}
+
+/// Arguments of `restore`.
+#[derive(Clone, Debug, Args)]
+pub struct Restore {
+    /// The directory that was given to `backup`
+    pub dir: PathBuf,
+    /// Only compare the checksums
+    #[arg(long)]
+    pub check: bool,
 }
 
 /// Arguments of `dump`.

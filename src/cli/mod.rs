@@ -16,10 +16,10 @@ use std::io::{self, BufWriter, Write as _};
 use std::process::ExitCode;
 
 pub use arguments::{
-    Arguments, Cardinality, CheckConfig, Clean, Command, Completions, Copy, Delete, Dump, Estimate, Export,
-    ExportCsv, ExportSelection, ExportTo, ExportWhisper, Find, Global, Import, ImportFrom, ImportWhisper,
-    Info, LogFormat, ManPage, Output, Read, Reload, Repair, RetentionAction, RetentionCommand, RetentionPlan,
-    Schema, SchemaAction, Stats, Usage, Write,
+    Arguments, Backup, Cardinality, CheckConfig, Clean, Command, Completions, Copy, Delete, Dump, Estimate,
+    Export, ExportCsv, ExportSelection, ExportTo, ExportWhisper, Find, Global, Import, ImportFrom,
+    ImportWhisper, Info, LogFormat, ManPage, Output, Read, Reload, Repair, Restore, RetentionAction,
+    RetentionCommand, RetentionPlan, Schema, SchemaAction, Stats, Usage, Write,
 };
 
 use crate::config::{ConfigError, Loaded, Sources};
@@ -66,6 +66,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
             operations::retention_plan(config, args, output)
         }
         Command::Reload(args) => operations::reload(config, args, output),
+        Command::Backup(args) => operations::backup(config, args, output),
+        Command::Restore(args) => operations::restore(config, args, output),
         Command::Fsck => operations::fsck(config, output),
         Command::Dump(args) => operations::dump(config, args, output),
         Command::Schema(args) => operations::schema(config, args, output),

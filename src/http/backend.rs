@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::browser::Browse;
-use super::{Care, Moving};
+use super::{Backups, Care, Moving};
 use crate::index::SharedIndex;
 use graphite_render::Source;
 use plumbago_model::{Cancel, Event, EventFilter, EventId, Policy, QueryError, Verdict};
@@ -23,6 +23,11 @@ pub trait Backend: TaggedSeries + EventLog + Send + Sync + 'static {
 
     /// What looks after the metrics of a store, if there is one.
     fn care(&self) -> Option<&dyn Care> {
+        None
+    }
+
+    /// What makes backups, if there is a store.
+    fn backups(&self) -> Option<&dyn Backups> {
         None
     }
 

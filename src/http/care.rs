@@ -130,7 +130,7 @@ pub(super) async fn info(State(api): State<Arc<Api>>, call: Call) -> Result<Resp
     answered(api, move |care| care.describe_metric(&name)).await
 }
 
-fn required(call: &Call, name: &str) -> Result<String, Failure> {
+pub(super) fn required(call: &Call, name: &str) -> Result<String, Failure> {
     let value = call.params.get(name).filter(|value| !value.is_empty());
     value.map(str::to_owned).ok_or_else(|| Failure::Invalid(format!("`{name}` is missing")))
 }

@@ -53,6 +53,9 @@ pub(super) enum Failure {
     /// Nobody reads the answer any more.
     #[error("the client went away")]
     Abandoned,
+    /// Something else has to end first.
+    #[error("{0}")]
+    Conflict(String),
     /// Too many requests are running.
     #[error("too many queries are running; try again in a moment, or raise query.max_concurrent")]
     Busy,
@@ -103,6 +106,7 @@ impl Failure {
             Failure::Forbidden(_) => StatusCode::FORBIDDEN,
             Failure::NotFound(_) => StatusCode::NOT_FOUND,
             Failure::Method(_) => StatusCode::METHOD_NOT_ALLOWED,
+            Failure::Conflict(_) => StatusCode::CONFLICT,
             Failure::MediaType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Failure::SlowBody => StatusCode::REQUEST_TIMEOUT,
             Failure::TooLarge(_) | Failure::TooLong(_) => StatusCode::PAYLOAD_TOO_LARGE,

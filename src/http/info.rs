@@ -39,6 +39,7 @@ const ENDPOINTS: &str = "\
 /internal/usage        from this machine: query; how many metrics there are at and below it, and their bytes
 /internal/stats        from this machine: numbers about the whole store
 /internal/info         from this machine: name; all that is known about a metric
+/internal/backup       from this machine: POST with dir makes a backup of the store there; GET says how far it is
 /internal/flush        POST: returns when all points received are durable and readable
 ";
 

@@ -6,6 +6,7 @@
 
 mod admin;
 mod backend;
+mod backup;
 pub mod browser;
 mod bundles;
 mod call;
@@ -37,6 +38,7 @@ mod write;
 mod tests;
 
 pub use backend::{Backend, EventLog, NameStream, Node, TaggedSeries};
+pub use backup::{BackedUp, BackupError, BackupState, Backups};
 pub use bundles::{ImportOptions, Imported, Moving};
 pub use care::{Care, Deleted, Description, Stats, Usage};
 pub use retention::{PolicyMove, Reloaded, RetentionPlan};

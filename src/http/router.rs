@@ -8,8 +8,8 @@ use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{MethodRouter, get, post};
 
 use super::{
-    Api, admin, browser, bundles, carbonapi, cardinality, care, events, expand, find, functions, index, info,
-    render, retention, tags, trace, transfer, write,
+    Api, admin, backup, browser, bundles, carbonapi, cardinality, care, events, expand, find, functions,
+    index, info, render, retention, tags, trace, transfer, write,
 };
 use crate::config;
 
@@ -60,6 +60,7 @@ fn admin_routes() -> Routes {
     let routes = both(routes, "/internal/info", get(care::info));
     let routes = both(routes, "/internal/retention", get(retention::plan));
     let routes = both(routes, "/internal/reload", post(retention::reload));
+    let routes = both(routes, "/internal/backup", get(backup::state).post(backup::make));
     routes.route_layer(from_fn(admin::local_only))
 }
 

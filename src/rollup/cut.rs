@@ -88,6 +88,19 @@ impl Points {
         Ok(())
     }
 
+    /// Writes everything that was accepted before this call to the store.
+    pub fn cut_all(&self) -> Result<(), PointsError> {
+        let floor = self.log().rotate();
+        // The first cut may find points that an earlier one froze and could not write. Then the head is left for the second.
+        for _ in 0..2 {
+            self.cut()?;
+            if self.store().snapshot().position().log_floor >= floor {
+                break;
+            }
+        }
+        Ok(())
+    }
+
     /// Freezes the points of the head, or returns those of a cut that failed. `None` if there is nothing to do.
     fn freeze(&self, log: &mut Log) -> Result<Option<Arc<Frozen>>, PointsError> {
         let cut = self.store().snapshot().position().cut + 1;
@@ -131,16 +144,22 @@ impl Points {
     }
 
     pub(super) fn record_names(&self) -> Result<(), PointsError> {
-        let policies = self.new_policies.lock().clone();
-        self.catalogue().add_policies(&policies)?;
-        self.new_policies.lock().drain(..policies.len());
-
+        // Metrics first: a policy is there before its first metric. So a catalogue without the log, which is what a backup has, knows
+        // the policy of every metric in it.
         let mut created: Vec<MetricRecord> = std::mem::take(&mut *self.created.lock());
         created.sort_by_key(|m| m.id);
-        if let Err(error) = self.catalogue().create(&created) {
+        let recorded = self.record_policies().and_then(|()| self.catalogue().create(&created));
+        if let Err(error) = recorded {
             self.created.lock().extend(created);
             return Err(error.into());
         }
+        Ok(())
+    }
+
+    fn record_policies(&self) -> Result<(), StoreError> {
+        let policies = self.new_policies.lock().clone();
+        self.catalogue().add_policies(&policies)?;
+        self.new_policies.lock().drain(..policies.len());
         Ok(())
     }
 
@@ -275,4 +294,87 @@ fn raw_column(points: &mut Vec<Point>, stage: Stage, column: &mut Column) {
     }
     column.times.extend(points.iter().map(|p| p.timestamp));
     column.values.extend(points.iter().map(|p| p.value));
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::sync::OnceLock;
+
+    use super::super::testing::{NOW, NoNames};
+    use super::*;
+    use crate::store::MetricStore;
+    use crate::store::embedded::Embedded;
+
+    /// A catalogue during whose recording of policies a sender brings a metric with a new one.
+    struct Busy {
+        catalogue: Arc<dyn MetricStore>,
+        points: OnceLock<Arc<Points>>,
+    }
+
+    impl MetricStore for Busy {
+        fn policies(&self) -> Result<Vec<(PolicyId, Policy)>, StoreError> {
+            self.catalogue.policies()
+        }
+
+        fn add_policies(&self, policies: &[(PolicyId, Policy)]) -> Result<(), StoreError> {
+            if let Some(points) = self.points.get() {
+                let policy = points.intern_policy(&"60*1s|sum|0".parse().unwrap(), NOW).unwrap();
+                points.create(&[(MetricId(0), policy, "a")]).unwrap();
+            }
+            self.catalogue.add_policies(policies)
+        }
+
+        fn id_bound(&self) -> Result<u32, StoreError> {
+            self.catalogue.id_bound()
+        }
+
+        fn load(&self, visit: &mut dyn FnMut(MetricRecord)) -> Result<(), StoreError> {
+            self.catalogue.load(visit)
+        }
+
+        fn create(&self, metrics: &[MetricRecord]) -> Result<(), StoreError> {
+            self.catalogue.create(metrics)
+        }
+
+        fn touch(&self, spans: &[(MetricId, Span)]) -> Result<(), StoreError> {
+            self.catalogue.touch(spans)
+        }
+
+        fn set_policies(&self, changes: &[(MetricId, Vec<PolicyId>)]) -> Result<(), StoreError> {
+            self.catalogue.set_policies(changes)
+        }
+
+        fn delete(&self, metrics: &[MetricId]) -> Result<(), StoreError> {
+            self.catalogue.delete(metrics)
+        }
+    }
+
+    fn open(dir: &Path) -> (Embedded, Arc<Busy>, Arc<Points>) {
+        let store = Embedded::open(dir).unwrap();
+        let busy = Arc::new(Busy { catalogue: Arc::clone(&store.metrics), points: OnceLock::new() });
+        let catalogue: Arc<dyn MetricStore> = Arc::<Busy>::clone(&busy);
+        let opened =
+            Points::open(Arc::clone(&store.points), catalogue, &store.log_dir, 1000, NOW, &mut NoNames)
+                .unwrap();
+        (store, busy, Arc::new(opened.points))
+    }
+
+    #[test]
+    fn the_catalogue_never_has_a_metric_without_its_policy() {
+        let dir = tempfile::tempdir().unwrap();
+        let (store, busy, points) = open(dir.path());
+        assert!(busy.points.set(Arc::clone(&points)).is_ok());
+        points.record_names().unwrap();
+        let policies: Vec<PolicyId> =
+            store.metrics.policies().unwrap().into_iter().map(|(id, _)| id).collect();
+        let mut unknown = Vec::new();
+        let is_known = |metric: &MetricRecord| metric.policies.iter().all(|policy| policies.contains(policy));
+        store
+            .metrics
+            .load(&mut |metric| unknown.extend((!is_known(&metric)).then_some(metric.name)))
+            .unwrap();
+        assert_eq!(unknown, [""; 0]);
+        assert!(points.has_unrecorded(), "the new metric waits for the next time");
+    }
 }

@@ -34,7 +34,7 @@ impl Points {
             let _no_other_cut = self.cutting.lock();
             let mut log = self.log();
             self.cut_rest(&mut log)?;
-            drop(self.record_policies(batch)?);
+            drop(self.put_policies(batch)?);
         }
         Ok(())
     }
@@ -49,7 +49,7 @@ impl Points {
         let mut log = self.log();
         self.cut_failed(&mut log)?;
         self.record_names()?;
-        let mut memory = self.record_policies(changes)?;
+        let mut memory = self.put_policies(changes)?;
         for &(id, policy) in changes {
             let Some(policy) = self.policies().get(policy) else { continue };
             for Direct { point, .. } in memory.live.take_direct(id) {
@@ -64,7 +64,7 @@ impl Points {
     }
 
     /// Changes policies in the catalogue and in memory. The caller holds the locks of cuts and of the log.
-    fn record_policies(&self, changes: &[(MetricId, PolicyId)]) -> Result<Held<'_>, PointsError> {
+    fn put_policies(&self, changes: &[(MetricId, PolicyId)]) -> Result<Held<'_>, PointsError> {
         let changed: Vec<(MetricId, PolicyId, PolicyId)> = {
             let memory = self.memory();
             let state = |&(id, new)| memory.live.state(id).map(|state| (id, state.policy, new));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::engine::Engine;
 use crate::http::browser::Browse;
-use crate::http::{Backend, Care, Moving, NameStream, Node};
+use crate::http::{Backend, Backups, Care, Moving, NameStream, Node};
 use crate::index::{FindLimits, Found, NameWalk};
 use crate::store::Hit;
 use graphite_render::Source;
@@ -25,6 +25,10 @@ impl Backend for Engine {
     }
 
     fn care(&self) -> Option<&dyn Care> {
+        Some(self)
+    }
+
+    fn backups(&self) -> Option<&dyn Backups> {
         Some(self)
     }
 

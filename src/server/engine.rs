@@ -7,6 +7,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use parking_lot::{Mutex, RwLock};
 
+use super::backup::Current;
 use super::retention::Reading;
 use super::storage::Storage;
 use super::supervisor::Supervisor;
@@ -50,6 +51,8 @@ pub struct Engine {
     pub(super) sampler: Sampler,
     /// The rules for incoming names, if there are any.
     pub(super) rules: Option<Rules>,
+    /// The backup that is being made.
+    pub(super) backup: Current,
 }
 
 /// Seconds since the epoch.
@@ -106,6 +109,7 @@ impl Engine {
             opened: Instant::now(),
             sampler: Sampler::default(),
             rules,
+            backup: Current::default(),
         })
     }
 

@@ -2,6 +2,7 @@
 
 mod backend;
 mod background;
+mod backup;
 mod browse;
 mod bundles;
 mod care;

@@ -70,6 +70,7 @@ pub fn run(loaded: Loaded, sources: Sources) -> Result<()> {
     engine.supervisor.expect_ends();
     eprintln!("stopping: reading what senders have already sent");
     stop.send_replace(true);
+    engine.backup.stop();
     ingest.block_on(async {
         for receiver in receivers {
             // The supervisor catches panics, so this cannot fail.

@@ -24,11 +24,13 @@
 //! 9. An event is durable when [`EventStore::add`] returns, and seen by all who share the store; no two events have the
 //!    same id, and they come in the order of time.
 
+mod backup;
 pub mod cassandra;
 pub mod clustered;
 pub mod embedded;
 mod upstream;
 
+pub use backup::{BackedUp, Headway};
 pub use upstream::{Chore, Described, Doomed, Hit, LocalMetrics, RunningVisitor, Upstream};
 
 use std::collections::BTreeMap;
@@ -68,6 +70,9 @@ pub enum StoreError {
         /// The directory.
         path: PathBuf,
     },
+    /// It cannot be done as it was asked for. The text says why, and what to do instead.
+    #[error("{0}")]
+    Refused(String),
     /// The catalogue database failed.
     #[error("the catalogue failed: {0}")]
     Catalogue(String),

@@ -5,10 +5,11 @@
 //! ([`embedded::Standalone`](super::embedded::Standalone)), so nothing above the seam needs to know which kind of store it has.
 //! [`LocalMetrics`] is the way back: the little that a shared store needs from the server above it.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Column, StoreError};
+use super::{BackedUp, Column, Headway, StoreError};
 use plumbago_model::glob::Glob;
 use plumbago_model::{Aggregator, Cancel, MetricId, Policy, QueryError, Span, Stage};
 
@@ -63,6 +64,9 @@ pub trait Upstream: Send + Sync {
 
     /// Delivers everything, and returns when it has arrived.
     fn deliver_all(&self, local: &dyn LocalMetrics) -> Result<(), String>;
+
+    /// Copies everything that is committed into a directory of this machine. A store that this machine does not hold refuses.
+    fn back_up(&self, dir: &Path, headway: &Headway) -> Result<BackedUp, StoreError>;
 
     /// The background work of the store.
     fn chores(&self) -> Vec<Arc<dyn Chore>>;

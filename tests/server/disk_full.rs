@@ -11,25 +11,25 @@ use super::harness::{Setup, now, wait_until};
 use super::skip::skip;
 
 /// A small file system of its own, unmounted in the end.
-struct SmallDisk {
+pub(crate) struct SmallDisk {
     directory: TempDir,
 }
 
 impl SmallDisk {
     /// `None` where mounting is not allowed.
-    fn mount(mebibytes: u32) -> Option<Self> {
+    pub(crate) fn mount(mebibytes: u32) -> Option<Self> {
         let directory = TempDir::new().unwrap();
         let mut mount = Command::new("mount");
         mount.args(["-t", "tmpfs", "-o", &format!("size={mebibytes}m"), "tmpfs"]).arg(directory.path());
         mount.output().is_ok_and(|done| done.status.success()).then_some(Self { directory })
     }
 
-    fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.directory.path()
     }
 
     /// Takes all the space there is. Gives the file to remove.
-    fn fill(&self) -> PathBuf {
+    pub(crate) fn fill(&self) -> PathBuf {
         let path = self.path().join("filler");
         let mut file = fs::File::create(&path).unwrap();
         while file.write_all(&[7; 4096]).is_ok() {}

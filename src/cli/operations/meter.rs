@@ -2,6 +2,7 @@
 
 use std::io::{self, IsTerminal as _, Write as _};
 
+use crate::cli::words;
 use crate::store::cassandra::names::Progress;
 
 /// `deleted 2000 of 5000`
@@ -13,6 +14,12 @@ pub(super) fn show(what: &str, done: usize, total: usize) {
 pub(super) fn ring(progress: Progress) {
     let Progress { done, total, rows } = progress;
     line(&format!("{:3} % of the ring, {rows} rows", done * 100 / total.max(1)));
+}
+
+/// `12 of 340 files, 1.2 GiB of 3.4 GiB`
+pub(super) fn files((files, all_files): (u64, u64), (bytes, all_bytes): (u64, u64)) {
+    let (bytes, all_bytes) = (words::size(bytes), words::size(all_bytes));
+    line(&format!("{files} of {all_files} files, {bytes} of {all_bytes}"));
 }
 
 /// Takes the line away.

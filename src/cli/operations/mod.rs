@@ -4,6 +4,7 @@
 //! through that server's HTTP port ([`remote`]); the other commands ask you to stop it. A cluster has no such owner: its commands
 //! ([`cluster`]) query it directly, whatever runs on this machine.
 
+mod backup;
 mod cardinality;
 mod cluster;
 mod copy;
@@ -22,6 +23,7 @@ mod write;
 use anyhow::{Context, Result, anyhow, bail};
 use serde_json::{Value, json};
 
+pub(super) use backup::{backup, restore};
 pub(super) use cardinality::cardinality;
 pub(super) use copy::copy;
 pub(super) use inspect::{dump, fsck};

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use crate::cli::UsageError;
 use crate::config::Config;
 
-/// How long connecting, and any pause in an answer, may take.
+/// How long connecting, and most pauses in an answer, may take.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The body of a GET that was answered with 200, by the server of the configuration.
@@ -45,6 +45,8 @@ pub(super) struct Server {
     prefix: String,
     /// Why we talk to it, for errors.
     why: &'static str,
+    /// How long any pause in an answer may take; none means for ever.
+    pause: Option<Duration>,
 }
 
 impl Server {
@@ -54,7 +56,7 @@ impl Server {
             "a running server has the store open, and cannot be asked because listen.http is off; stop it, or set listen.http",
         )?;
         let why = "a running server has the store open, but does not answer at this address (listen.http); give the same --config or --set as to `serve`";
-        Ok(Self { authority: address.to_string(), prefix: String::new(), why })
+        Ok(Self { authority: address.to_string(), prefix: String::new(), why, pause: Some(TIMEOUT) })
     }
 
     /// The server that a person names.
@@ -75,7 +77,13 @@ impl Server {
         let port = if has_port && authority.contains(':') { "" } else { ":80" };
         let prefix = prefix.trim_end_matches('/');
         let prefix = if prefix.is_empty() { String::new() } else { format!("/{prefix}") };
-        Ok(Self { authority: format!("{authority}{port}"), prefix, why: "no server answers there (--url)" })
+        let (authority, why) = (format!("{authority}{port}"), "no server answers there (--url)");
+        Ok(Self { authority, prefix, why, pause: Some(TIMEOUT) })
+    }
+
+    /// The same one, asked for something that takes as long as it takes.
+    pub(super) fn patient(&self) -> Self {
+        Self { pause: None, ..self.clone() }
     }
 
     /// For messages.
@@ -139,7 +147,7 @@ impl Server {
         for address in addresses {
             match TcpStream::connect_timeout(&address, TIMEOUT) {
                 Ok(stream) => {
-                    stream.set_read_timeout(Some(TIMEOUT))?;
+                    stream.set_read_timeout(self.pause)?;
                     return Ok(stream);
                 }
                 Err(error) => last = Some(error),

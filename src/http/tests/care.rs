@@ -20,6 +20,23 @@ fn calls_answer_as_json() {
 }
 
 #[test]
+fn a_backup_goes_to_a_whole_path_and_is_for_this_machine() {
+    let server = Server::start();
+    for (path, wrong) in
+        [("/internal/backup", "`dir` is missing"), ("/internal/backup?dir=here", "write a whole path")]
+    {
+        let reply = server.request("POST", path, &[], "");
+        assert_eq!(reply.status, 400, "{path}");
+        assert!(reply.body.contains(wrong), "{}", reply.body);
+    }
+    for method in ["GET", "POST"] {
+        let reply =
+            server.request(method, "/internal/backup?dir=/tmp", &[("x-forwarded-for", "192.0.2.1")], "");
+        assert_eq!(reply.status, 403, "{method}");
+    }
+}
+
+#[test]
 fn what_is_missing_is_named_and_a_get_deletes_nothing() {
     let server = Server::start();
     let reply = server.request("POST", "/internal/delete", &[], "");

@@ -1,6 +1,6 @@
 //! This server's link to its cluster: the parts that keep both in step, put together, as the server above sees them.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use super::usage::Usage;
 use super::{Clustered, SchemaWatch};
 use crate::store::cassandra::Cluster;
 use crate::store::cassandra::schema::Indexes;
-use crate::store::{Chore, Doomed, Hit, LocalMetrics, StoreError, Upstream};
+use crate::store::{BackedUp, Chore, Doomed, Headway, Hit, LocalMetrics, StoreError, Upstream};
 use crate::telemetry::Telemetry;
 use plumbago_model::glob::Glob;
 use plumbago_model::{Cancel, MetricId, Policy, QueryError};
@@ -108,6 +108,10 @@ impl Link {
         self.shared.schema.trouble().or_else(|| self.deliverer.trouble())
     }
 }
+
+/// What is asked for a backup hears this.
+const BACKED_UP_THERE: &str = "the points are in Cassandra, and are backed up there: take a snapshot on every node with \
+     `nodetool snapshot`, as docs/OPERATIONS.md shows under \"On Cassandra\"";
 
 impl Upstream for Link {
     fn start(&self) -> Result<(), StoreError> {
@@ -204,6 +208,10 @@ impl Upstream for Link {
         if let Some(running) = &self.running {
             running.stop();
         }
+    }
+
+    fn back_up(&self, _: &Path, _: &Headway) -> Result<BackedUp, StoreError> {
+        Err(StoreError::Refused(BACKED_UP_THERE.to_owned()))
     }
 
     fn leave(&self, local: &dyn LocalMetrics) {

@@ -30,9 +30,12 @@ const BLOCKS: TableDefinition<'_, &str, ()> = TableDefinition::new("blocks");
 const PARCELS: TableDefinition<'_, u64, (u64, i64)> = TableDefinition::new("parcels");
 const SETTINGS: TableDefinition<'_, &str, &str> = TableDefinition::new("settings");
 
-const FORMAT: &str = "1";
+/// The format this build writes, and the only one it reads.
+pub(super) const FORMAT: &str = "1";
 const SPAN_PAGE: u32 = 1024;
 const SPAN_BYTES: usize = 8;
+/// Memory for a copy of the catalogue.
+const COPY_CACHE: usize = 64 << 20;
 /// Names in one row at most, so that a row stays a few hundred kilobytes.
 const NAMES_PAGE: usize = 16_384;
 
@@ -87,18 +90,7 @@ impl Catalogue {
 
     /// The block files in use and the position of the last commit.
     pub(super) fn blocks(&self) -> Result<(Vec<String>, Position), StoreError> {
-        let txn = self.read()?;
-        let blocks = txn.open_table(BLOCKS).map_err(failed)?;
-        let mut paths = Vec::new();
-        for row in blocks.iter().map_err(failed)? {
-            paths.push(row.map_err(failed)?.0.value().to_owned());
-        }
-        let settings = txn.open_table(SETTINGS).map_err(failed)?;
-        let position = match settings.get("position").map_err(failed)? {
-            Some(text) => parse_position(text.value())?,
-            None => Position::default(),
-        };
-        Ok((paths, position))
+        blocks_in(&self.read()?)
     }
 
     /// Adds block files to those in use and removes others, in one transaction.
@@ -191,6 +183,63 @@ impl Catalogue {
         txn.commit().map_err(failed)?;
         Ok(result)
     }
+}
+
+/// The block files in use and the position of the last commit, as a transaction sees them.
+pub(super) fn blocks_in(txn: &redb::ReadTransaction) -> Result<(Vec<String>, Position), StoreError> {
+    let blocks = txn.open_table(BLOCKS).map_err(failed)?;
+    let mut paths = Vec::new();
+    for row in blocks.iter().map_err(failed)? {
+        paths.push(row.map_err(failed)?.0.value().to_owned());
+    }
+    let settings = txn.open_table(SETTINGS).map_err(failed)?;
+    let position = match settings.get("position").map_err(failed)? {
+        Some(text) => parse_position(text.value())?,
+        None => Position::default(),
+    };
+    Ok((paths, position))
+}
+
+/// Copies everything that a transaction sees into a new database at `path`. An older file there is overwritten.
+pub(super) fn copy(from: &redb::ReadTransaction, path: &Path) -> Result<(), StoreError> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            return Err(StoreError::Io { action: "remove", path: path.to_owned(), source: error });
+        }
+        _ => {}
+    }
+    copy_tables(from, path).map_err(|error| match error {
+        redb::Error::Io(source) => StoreError::Io { action: "write", path: path.to_owned(), source },
+        other => failed(other),
+    })
+}
+
+fn copy_tables(from: &redb::ReadTransaction, path: &Path) -> Result<(), redb::Error> {
+    let db = Database::builder().set_cache_size(COPY_CACHE).create(path)?;
+    let to = db.begin_write()?;
+    copy_table(from, &to, NAMES)?;
+    copy_table(from, &to, DELETED)?;
+    copy_table(from, &to, POLICIES)?;
+    copy_table(from, &to, POLICY_HISTORY)?;
+    copy_table(from, &to, SPANS)?;
+    copy_table(from, &to, BLOCKS)?;
+    copy_table(from, &to, PARCELS)?;
+    copy_table(from, &to, EVENTS)?;
+    copy_table(from, &to, SETTINGS)?;
+    Ok(to.commit()?)
+}
+
+fn copy_table<K: redb::Key + 'static, V: redb::Value + 'static>(
+    from: &redb::ReadTransaction,
+    to: &redb::WriteTransaction,
+    table: TableDefinition<'_, K, V>,
+) -> Result<(), redb::Error> {
+    let (from, mut to) = (from.open_table(table)?, to.open_table(table)?);
+    for row in from.iter()? {
+        let (key, value) = row?;
+        to.insert(key.value(), value.value())?;
+    }
+    Ok(())
 }
 
 impl MetricStore for Catalogue {

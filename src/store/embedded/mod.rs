@@ -5,11 +5,13 @@
 //! | `LOCK`            | held by the process that has the directory open                              |
 //! | `catalogue.redb`  | names, policies, events, and the block files in use ([`catalogue`])          |
 //! | `log/*.log`       | the write-ahead log ([`crate::log`])                                         |
+//! | `RESTORING`       | there while a restore into the directory is not finished ([`backup`])          |
 //! | `points/S/P/*.blk`| write-once blocks of stage S and time partition P ([`block`], [`codec`])     |
 //!
 //! A commit writes its blocks, syncs them, and then puts them in use with one transaction in the catalogue. Blocks of a
 //! partition are merged in the background; retention drops whole partitions.
 
+pub mod backup;
 pub mod block;
 mod catalogue;
 pub mod codec;
@@ -33,7 +35,7 @@ pub use recovery::DirLock;
 pub use spool::{AFTER_CUT_US, Content, Contents, OpenParcel, Parcel, Spool};
 pub use standalone::Standalone;
 
-use super::{EventStore, MetricStore, PointStore, StoreError};
+use super::{BackedUp, EventStore, Headway, MetricStore, PointStore, StoreError};
 
 /// An open data directory.
 pub struct Embedded {
@@ -72,8 +74,14 @@ impl Embedded {
         self.blocks.catalogue.set_note(key, text)
     }
 
+    /// Copies everything that is committed into `dir`, as a backup.
+    pub fn back_up(&self, dir: &Path, headway: &Headway) -> Result<BackedUp, StoreError> {
+        backup::back_up(&self.blocks, dir, headway)
+    }
+
     fn open_as(dir: &Path, has_spool: bool) -> Result<Self, StoreError> {
         let lock = DirLock::take(dir)?;
+        backup::check_restored(dir)?;
         let catalogue = Arc::new(catalogue::Catalogue::open(&dir.join(catalogue::CATALOGUE_FILE))?);
         let blocks = Arc::new(points::BlockStore::open(dir, Arc::clone(&catalogue), has_spool)?);
         let points: Arc<dyn PointStore> = Arc::<points::BlockStore>::clone(&blocks);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use parking_lot::{Mutex, RwLock};
 
 use super::block::{Block, BlockError};
-use super::catalogue::{CATALOGUE_FILE, Catalogue};
+use super::catalogue::{self, CATALOGUE_FILE, Catalogue};
 use super::cut::BlockCut;
 use super::partition::partition_secs;
 use super::spool::{Parcel, last_cut_us, next_parcel};
@@ -77,8 +77,8 @@ impl BlockStore {
             next.position = position;
         }
         self.catalogue.replace_blocks(
-            &self.relative(&change.added),
-            &self.relative(&change.removed),
+            &self.all_relative(&change.added),
+            &self.all_relative(&change.removed),
             Some(&next.position),
             change.parcel,
         )?;
@@ -118,9 +118,23 @@ impl BlockStore {
         Ok(())
     }
 
-    fn relative(&self, paths: &[PathBuf]) -> Vec<String> {
-        let strip = |p: &PathBuf| p.strip_prefix(&self.root).unwrap_or(p).to_string_lossy().into_owned();
-        paths.iter().map(strip).collect()
+    /// The store as of its last commit, to be copied. Commits wait for as long as it takes to copy two pointers.
+    pub(super) fn hold_still(&self) -> Result<Still, StoreError> {
+        let (catalogue, state) = {
+            let _no_commit = self.replacing.lock();
+            (self.catalogue.read()?, self.state())
+        };
+        let listed = catalogue::blocks_in(&catalogue)?.0;
+        Ok(Still { state, listed, catalogue })
+    }
+
+    /// A path below the data directory, as the catalogue has it.
+    pub(super) fn relative(&self, path: &Path) -> String {
+        path.strip_prefix(&self.root).unwrap_or(path).to_string_lossy().into_owned()
+    }
+
+    fn all_relative(&self, paths: &[PathBuf]) -> Vec<String> {
+        paths.iter().map(|path| self.relative(path)).collect()
     }
 
     /// The directory of a partition.
@@ -136,6 +150,21 @@ pub(super) struct Change {
     pub(super) removed: Vec<PathBuf>,
     pub(super) position: Option<Position>,
     pub(super) parcel: Option<Parcel>,
+}
+
+/// The store as of one commit. The catalogue is read in one transaction, and all blocks are open.
+pub(super) struct Still {
+    pub(super) state: Arc<State>,
+    /// The blocks that the catalogue lists. Those that could not be opened are not in `state`.
+    pub(super) listed: Vec<String>,
+    catalogue: redb::ReadTransaction,
+}
+
+impl Still {
+    /// Writes the catalogue to a new file, which is on disk when this returns.
+    pub(super) fn copy_catalogue(&self, path: &Path) -> Result<(), StoreError> {
+        catalogue::copy(&self.catalogue, path)
+    }
 }
 
 /// `10s-8640-raw`, `3600s-17520-aggr`: sorts by step and needs no quoting in a shell.

@@ -15,6 +15,9 @@ use super::points::POINTS_DIR;
 use super::state::State;
 use crate::store::StoreError;
 
+/// The file that is locked.
+pub(super) const LOCK_FILE: &str = "LOCK";
+
 /// Held as long as the directory is in use. The system releases it when the process ends, however it ends.
 #[derive(Debug)]
 pub struct DirLock {
@@ -31,7 +34,7 @@ impl DirLock {
     /// Takes the lock, or says that another process has it.
     pub fn take(dir: &Path) -> Result<Self, StoreError> {
         std::fs::create_dir_all(dir).map_err(io("create the data directory", dir))?;
-        let path = dir.join("LOCK");
+        let path = dir.join(LOCK_FILE);
         let file = OpenOptions::new()
             .create(true)
             .truncate(false)

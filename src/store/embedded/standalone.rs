@@ -1,24 +1,25 @@
 //! A store that is this machine alone: nothing to deliver, nobody to keep in step with.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::Embedded;
-use crate::store::{Chore, Doomed, Hit, LocalMetrics, StoreError, Upstream};
+use crate::store::{BackedUp, Chore, Doomed, Headway, Hit, LocalMetrics, StoreError, Upstream};
 use plumbago_model::glob::Glob;
 use plumbago_model::{Cancel, MetricId, QueryError};
 
 /// A data directory that is all there is of a store.
 pub struct Standalone {
     /// Held open, and locked, for as long as the store is in use.
-    _directory: Embedded,
+    directory: Embedded,
     cut_interval: Duration,
 }
 
 impl Standalone {
     /// Points in memory are cut this often.
     pub fn new(directory: Embedded, cut_interval: Duration) -> Self {
-        Self { _directory: directory, cut_interval }
+        Self { directory, cut_interval }
     }
 }
 
@@ -79,6 +80,10 @@ impl Upstream for Standalone {
 
     fn deliver_all(&self, _: &dyn LocalMetrics) -> Result<(), String> {
         Ok(())
+    }
+
+    fn back_up(&self, dir: &Path, headway: &Headway) -> Result<BackedUp, StoreError> {
+        self.directory.back_up(dir, headway)
     }
 
     fn chores(&self) -> Vec<Arc<dyn Chore>> {

@@ -65,6 +65,11 @@ impl Block {
         &self.info
     }
 
+    /// The file itself, for those who copy it as a whole.
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
     /// The chunk of one metric, by one read of its page into `buf`.
     pub fn chunk<'b>(&self, metric: u32, buf: &'b mut Vec<u8>) -> Result<Option<&'b [u8]>, BlockError> {
         let Some(number) = self.page_of(metric) else { return Ok(None) };
