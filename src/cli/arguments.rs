@@ -1,5 +1,6 @@
 //! The command line. Its doc comments are the help texts and the manual.
 
+mod between;
 mod moving;
 
 use std::ffi::OsString;
@@ -7,6 +8,7 @@ use std::path::PathBuf;
 
 use clap::{Arg, ArgAction, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 
+pub use between::Compare;
 pub use moving::{
     Export, ExportCsv, ExportSelection, ExportTo, ExportWhisper, Import, ImportFrom, ImportWhisper,
 };
@@ -187,6 +189,17 @@ pub enum Command {
   plumbago export whisper /var/lib/graphite/whisper
   plumbago export csv 'servers.*.cpu' --from -7d > cpu.csv")]
     Export(Export),
+    /// Ask two servers for the same targets, and show where their answers differ
+    ///
+    /// Series are matched by their names, whatever their order; a null and a point that is not there are the same. Shows series
+    /// that one side lacks, and of the others how many values differ, the first of them, and the largest relative difference. A
+    /// target that one side refuses differs. Exits with 0 if all targets are equal, and with 1 if one differs.
+    #[command(after_help = "Examples:
+  plumbago compare --with http://graphite.example 'servers.*.cpu' 'sumSeries(servers.*.requests)'
+  plumbago compare --with http://graphite.example --targets targets.txt --from -30d --until -1d
+  plumbago compare --with http://graphite.example --dashboards grafana/*.json --variable host=web1
+  plumbago compare --with http://graphite.example --tolerance 1e-9 --output json 'servers.**'")]
+    Compare(Compare),
     /// Count the metrics at and below a glob, and their bytes
     ///
     /// Counts the metrics that match and, if a directory matches, all metrics below it. Tagged metrics count by their names;

@@ -4,6 +4,7 @@
 //! through that server's HTTP port ([`remote`]); the other commands ask you to stop it. A cluster has no such owner: its commands
 //! ([`cluster`]) query it directly, whatever runs on this machine.
 
+mod between;
 mod cardinality;
 mod cluster;
 mod copy;
@@ -21,6 +22,7 @@ mod write;
 use anyhow::{Context, Result, anyhow, bail};
 use serde_json::{Value, json};
 
+pub(super) use between::compare;
 pub(super) use cardinality::cardinality;
 pub(super) use copy::copy;
 pub(super) use inspect::{dump, fsck};

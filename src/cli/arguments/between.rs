@@ -1,0 +1,44 @@
+//! Arguments of the commands that look at two servers: `compare` and `fill`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// Arguments of `compare`.
+#[derive(Clone, Debug, Args)]
+pub struct Compare {
+    /// The server to compare with: graphite-web, carbonapi or another Plumbago
+    #[arg(long, value_name = "URL")]
+    pub with: String,
+    /// Metrics, globs or expressions
+    #[arg(value_name = "TARGET")]
+    pub targets: Vec<String>,
+    /// A file with one target a line; empty lines and lines that begin with `#` are ignored. May be given again
+    #[arg(long = "targets", value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Dashboards of Grafana as JSON: every query of a Graphite panel is a target
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    pub dashboards: Vec<PathBuf>,
+    /// The value of a dashboard variable [default: what the dashboard has selected, else `*`]; may be given again
+    #[arg(long = "variable", value_name = "NAME=VALUE")]
+    pub variables: Vec<String>,
+    /// Start of the time window
+    #[arg(long, value_name = "TIME", default_value = "-24h", allow_hyphen_values = true)]
+    pub from: String,
+    /// End of the time window; the latest points may not have reached both servers yet
+    #[arg(long, value_name = "TIME", default_value = "-5min", allow_hyphen_values = true)]
+    pub until: String,
+    /// Values count as equal up to this relative difference: 1e-9, for example. 0 means exactly equal
+    #[arg(long, value_name = "RATIO", default_value = "0", value_parser = parse_tolerance)]
+    pub tolerance: f64,
+    /// Our own server [default: the store of the configuration, or the server that runs on it]
+    #[arg(long, value_name = "URL")]
+    pub url: Option<String>,
+}
+
+fn parse_tolerance(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(ratio) if (0.0..1.0).contains(&ratio) => Ok(ratio),
+        _ => Err("write a number from 0 to 1, for example 1e-9".to_owned()),
+    }
+}

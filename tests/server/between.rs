@@ -1,0 +1,222 @@
+//! Two servers at once: their answers are compared.
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener};
+use std::process::Output;
+use std::thread;
+
+use serde_json::{Value, json};
+
+use crate::graphite_web::web::Web;
+use crate::harness::{Server, Setup, now};
+
+/// Runs a command beside the server, which it finds by its configuration.
+fn ask(server: &Server, arguments: &[&str]) -> Output {
+    let http = format!("listen.http={}", server.http);
+    server.setup().run(&[&["--set", http.as_str()], arguments].concat())
+}
+
+fn url(server: &Server) -> String {
+    format!("http://{}", server.http)
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[track_caller]
+fn ended_with(output: &Output, code: i32) {
+    let (out, said) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(code), "{said}\n{out}");
+}
+
+/// What a command printed with `--output json`.
+#[track_caller]
+fn report(output: &Output, code: i32) -> Value {
+    ended_with(output, code);
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// An address at which nobody listens: the port was free a moment ago.
+fn nobody() -> SocketAddr {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+}
+
+/// A server that answers everything with 200 and the same body.
+fn parrot(body: &'static str) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        for mut stream in listener.incoming().map_while(Result::ok) {
+            let mut buffer = [0; 65_536];
+            if stream.read(&mut buffer).is_ok_and(|read| read > 0) {
+                let head = format!("HTTP/1.0 200 OK\r\nContent-Length: {}\r\n\r\n", body.len());
+                // A client that has enough may be gone.
+                let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body.as_bytes()));
+            }
+        }
+    });
+    address
+}
+
+/// Points of one metric every ten seconds, the last of them ten minutes ago.
+fn lines(name: &str, at: u64, points: u64, value: impl Fn(u64) -> f64) -> String {
+    let begin = (at - 600) / 60 * 60 - points * 10;
+    (0..points).map(|nth| format!("{name} {} {}\n", value(nth), begin + nth * 10)).collect()
+}
+
+#[test]
+fn servers_with_the_same_points_are_equal_and_differences_are_shown() {
+    let (here, there) = (Server::start(), Server::start());
+    let at = now();
+    let same = lines("same.a", at, 60, |nth| nth as f64 / 7.0) + &lines("same.b", at, 60, |nth| nth as f64);
+    let ours =
+        lines("other.x", at, 10, |nth| if nth == 4 { 1.0 } else { 2.0 }) + &lines("mine", at, 3, |_| 1.0);
+    let theirs =
+        lines("other.x", at, 10, |nth| if nth == 4 { 4.0 } else { 2.0 }) + &lines("yours", at, 3, |_| 1.0);
+    here.store(&(same.clone() + &ours));
+    there.store(&(same + &theirs));
+    let with = url(&there);
+    let compare = |more: &[&str]| ask(&here, &[&["compare", "--with", &with], more].concat());
+
+    let equal = compare(&["same.*", "sumSeries(same.*)", "--output", "json"]);
+    let told = report(&equal, 0);
+    assert_eq!(
+        (&told["equal"], &told["different"], &told["series"]),
+        (&2.into(), &0.into(), &3.into()),
+        "{told}"
+    );
+    assert_eq!(told["points"], 180, "{told}");
+
+    let differs = compare(&["same.a", "other.x", "{mine,yours}"]);
+    ended_with(&differs, 1);
+    let out = text(&differs.stdout);
+    assert!(out.contains("1 of 10 points differ, first at ") && out.contains(": 1 here, 4 there"), "{out}");
+    assert!(out.contains("largest relative difference 0.75"), "{out}");
+    assert!(out.contains("only here: mine") && out.contains("only there: yours"), "{out}");
+    assert!(out.contains("3 targets: 1 equal, 2 different") && !out.contains("\nsame.a"), "{out}");
+    ended_with(&compare(&["other.x", "--tolerance", "0.75"]), 0);
+    ended_with(&compare(&["other.x", "--tolerance", "0.74"]), 1);
+    // The one point that differs lies outside.
+    let from = ((at - 600) / 60 * 60 - 50).to_string();
+    ended_with(&compare(&["other.x", "--from", &from]), 0);
+
+    // The same from a store without a server.
+    let (_, setup) = here.stop("TERM");
+    ended_with(&setup.run(&["compare", "--with", &with, "same.*"]), 0);
+    ended_with(&setup.run(&["compare", "--with", &with, "other.x"]), 1);
+}
+
+#[test]
+fn targets_come_from_files_and_dashboards() {
+    let (here, there) = (Server::start(), Server::start());
+    let at = now();
+    for server in [&here, &there] {
+        server.store(
+            &(lines("servers.web1.cpu", at, 10, |_| 1.0) + &lines("servers.web2.cpu", at, 10, |_| 2.0)),
+        );
+    }
+    let folder = here.setup().directory().to_owned();
+    fs::write(folder.join("targets.txt"), "# of the web servers\nservers.web1.cpu\n\nservers.web2.cpu\n")
+        .unwrap();
+    let panel = json!({ "datasource": { "type": "graphite" }, "targets": [
+        { "refId": "A", "target": "servers.$host.cpu" },
+        { "refId": "B", "target": "sumSeries(#A)", "targetFull": "sumSeries(servers.$host.cpu)" } ] });
+    let variable = json!({ "name": "host", "current": { "value": "$__all" } });
+    let dashboard = json!({ "panels": [panel], "templating": { "list": [variable] } });
+    fs::write(folder.join("dashboard.json"), dashboard.to_string()).unwrap();
+    let with = url(&there);
+    let compare = |more: &[&str]| ask(&here, &[&["compare", "--with", &with], more].concat());
+    let asked = |told: &Value| -> Vec<String> {
+        told["targets"].as_array().unwrap().iter().map(|t| t["target"].as_str().unwrap().to_owned()).collect()
+    };
+
+    let told = report(&compare(&["--targets", "targets.txt", "servers.web1.cpu", "--output", "json"]), 0);
+    assert_eq!(asked(&told), ["servers.web1.cpu", "servers.web2.cpu"]);
+    let told = report(&compare(&["--output", "json", "--dashboards", "dashboard.json"]), 0);
+    assert_eq!(asked(&told), ["servers.*.cpu", "sumSeries(servers.*.cpu)"]);
+    assert_eq!(told["series"], 3);
+    let told = report(
+        &compare(&["--output", "json", "--variable", "host=web2", "--dashboards", "dashboard.json"]),
+        0,
+    );
+    assert_eq!(asked(&told), ["servers.web2.cpu", "sumSeries(servers.web2.cpu)"]);
+
+    ended_with(&compare(&[]), 2);
+    ended_with(&compare(&["a", "--variable", "host"]), 2);
+    ended_with(&compare(&["a", "--from", "-1h", "--until", "-2h"]), 2);
+    let missing = compare(&["--targets", "nowhere.txt"]);
+    ended_with(&missing, 1);
+    assert!(text(&missing.stderr).contains("nowhere.txt"), "{}", text(&missing.stderr));
+    let broken = compare(&["--dashboards", "targets.txt"]);
+    ended_with(&broken, 1);
+    assert!(text(&broken.stderr).contains("targets.txt (--dashboards)"), "{}", text(&broken.stderr));
+}
+
+#[test]
+fn servers_that_are_away_or_answer_nonsense_are_named() {
+    let here = Server::start();
+    here.store(&lines("a.b", now(), 3, |_| 1.0));
+    let away = nobody().to_string();
+    let gone = ask(&here, &["compare", "--with", &format!("http://{away}"), "a.b"]);
+    ended_with(&gone, 1);
+    let said = text(&gone.stderr);
+    assert!(said.contains(&away) && said.contains("(--with)"), "{said}");
+    ended_with(&ask(&here, &["compare", "--with", "https://graphite.example", "a.b"]), 2);
+
+    let page = parrot("<html>hello</html>");
+    let told =
+        report(&ask(&here, &["compare", "--with", &format!("http://{page}"), "a.b", "--output", "json"]), 1);
+    let said = told["targets"][0]["said_there"].as_str().unwrap();
+    assert!(said.contains("not the JSON of /render") && said.contains("<html>"), "{told}");
+    assert_eq!(told["targets"][0]["said_here"], "(answered with 1 series)", "{told}");
+}
+
+#[test]
+fn a_target_that_one_side_refuses_differs() {
+    let (here, there) = (Server::start(), Setup::new().set("query.max_series", "1").start());
+    let at = now();
+    for server in [&here, &there] {
+        server.store(&(lines("s.a", at, 10, |_| 1.0) + &lines("s.b", at, 10, |_| 2.0)));
+    }
+    let with = url(&there);
+    let told = report(&ask(&here, &["compare", "--with", &with, "s.*", "s.a", "--output", "json"]), 1);
+    assert_eq!((&told["equal"], &told["different"]), (&1.into(), &1.into()), "{told}");
+    let refused = &told["targets"][0];
+    assert_eq!(refused["said_here"], "(answered with 2 series)", "{told}");
+    assert!(refused["said_there"].as_str().unwrap().contains(&there.http.to_string()), "{told}");
+    let out = text(&ask(&here, &["compare", "--with", &with, "s.*"]).stdout);
+    assert!(out.contains("  here: (answered") && out.contains("  there: the server at"), "{out}");
+    // Both refuse it: nothing was compared, so nothing is equal.
+    ended_with(&ask(&here, &["compare", "--with", &with, "noSuchFunction(s.a)"]), 1);
+}
+
+/// A graphite-web on whisper files that the server has exported.
+fn graphite_web(test: &str, server: &Server) -> Option<Web> {
+    let dir = server.setup().directory().join("whisper");
+    let dir = dir.to_str().unwrap();
+    ended_with(&ask(server, &["export", "whisper", dir]), 0);
+    Web::start(test, &format!("WHISPER_DIR = '{dir}'\nSTANDARD_DIRS = [WHISPER_DIR]\n"))
+}
+
+#[test]
+fn graphite_web_is_compared_with() {
+    let here = Server::start();
+    let at = now();
+    here.store(&(lines("w.a", at, 90, |nth| nth as f64 / 3.0) + &lines("w.b", at, 90, |nth| nth as f64)));
+    let Some(web) = graphite_web("graphite_web_is_compared_with", &here) else { return };
+    let with = format!("http://{}", web.address);
+    let compare = |more: &[&str]| ask(&here, &[&["compare", "--with", &with], more].concat());
+    let told = report(
+        &compare(&["w.*", "sumSeries(w.*)", "scale(w.a, 1.7)", "--from", "-6h", "--output", "json"]),
+        0,
+    );
+    assert_eq!((&told["series"], &told["points"]), (&4.into(), &360.into()), "{told}");
+    here.store(&lines("w.a", at, 1, |_| 4711.0));
+    let told = report(&compare(&["w.*", "--output", "json"]), 1);
+    assert_eq!(told["targets"][0]["differing"][0]["differing"], 1, "{told}");
+    // graphite-web answers with a page of HTML, of which one line is enough.
+    let refused = text(&compare(&["noSuchFunction(w.a)"]).stdout);
+    assert!(refused.contains("  there: the server at ") && refused.lines().count() < 6, "{refused}");
+}
