@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use clap::{Arg, ArgAction, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 
-pub use between::Compare;
+pub use between::{Compare, Fill};
 pub use moving::{
     Export, ExportCsv, ExportSelection, ExportTo, ExportWhisper, Import, ImportFrom, ImportWhisper,
 };
@@ -200,6 +200,17 @@ pub enum Command {
   plumbago compare --with http://graphite.example --dashboards grafana/*.json --variable host=web1
   plumbago compare --with http://graphite.example --tolerance 1e-9 --output json 'servers.**'")]
     Compare(Compare),
+    /// Fill gaps with what another server has
+    ///
+    /// Points that are there stay; only slots without a value are filled, and metrics that are missing are made. Of an aggregated
+    /// slot the fuller one stays. From another Plumbago that takes calls from this machine, metrics come with all their stages. From
+    /// graphite-web, carbonapi and others they come as their /render shows them, each time at the finest resolution that is kept
+    /// there. Repeating it is safe.
+    #[command(after_help = "Examples:
+  plumbago fill --from http://127.0.0.1:8081
+  plumbago fill --from http://graphite.example 'servers.**' --since -7d --until -6d
+  plumbago fill --from http://graphite.example 'servers.*.cpu' --url http://127.0.0.1:8080")]
+    Fill(Fill),
     /// Count the metrics at and below a glob, and their bytes
     ///
     /// Counts the metrics that match and, if a directory matches, all metrics below it. Tagged metrics count by their names;

@@ -17,7 +17,7 @@ use std::process::ExitCode;
 
 pub use arguments::{
     Arguments, Cardinality, CheckConfig, Clean, Command, Compare, Completions, Copy, Delete, Dump, Estimate,
-    Export, ExportCsv, ExportSelection, ExportTo, ExportWhisper, Find, Global, Import, ImportFrom,
+    Export, ExportCsv, ExportSelection, ExportTo, ExportWhisper, Fill, Find, Global, Import, ImportFrom,
     ImportWhisper, Info, LogFormat, ManPage, Output, Read, Repair, Schema, SchemaAction, Stats, Usage, Write,
 };
 
@@ -58,6 +58,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         Command::Import(args) => operations::import(config, args, output),
         Command::Export(args) => operations::export(config, args, output),
         Command::Compare(args) => operations::compare(config, args, output),
+        Command::Fill(args) => operations::fill(config, args, output),
         Command::Du(args) => operations::du(config, args, output),
         Command::Cardinality(args) => operations::cardinality(config, args, output),
         Command::Stats(args) => operations::stats(config, args, output),

@@ -1,4 +1,4 @@
-//! Two servers at once: their answers are compared.
+//! Two servers at once: their answers are compared, and one fills the gaps of the other.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -219,4 +219,102 @@ fn graphite_web_is_compared_with() {
     // graphite-web answers with a page of HTML, of which one line is enough.
     let refused = text(&compare(&["noSuchFunction(w.a)"]).stdout);
     assert!(refused.contains("  there: the server at ") && refused.lines().count() < 6, "{refused}");
+}
+
+#[test]
+fn gaps_are_filled_and_what_is_there_stays() {
+    let (here, there) = (Server::start(), Server::start());
+    let at = now();
+    let whole = lines("f.a", at, 120, |nth| nth as f64) + &lines("f.b", at, 30, |nth| nth as f64);
+    there.store(&(whole + &lines("g.a", at, 5, |_| 1.0)));
+    // Every third point is here, with another value.
+    let own = lines("f.a", at, 120, |nth| 1000.0 + nth as f64);
+    let own: Vec<&str> = own.lines().step_by(3).collect();
+    here.store(&(own.join("\n") + "\n"));
+    let from = url(&there);
+    let fill = |more: &[&str]| ask(&here, &[&["fill", "--from", &from, "--output", "json"], more].concat());
+
+    let told = report(&fill(&["f.*"]), 0);
+    assert_eq!(
+        (&told["from"], &told["metrics"], &told["metrics_created"]),
+        (&"plumbago".into(), &2.into(), &1.into())
+    );
+    assert_eq!(told["points"], 80 + 30, "{told}");
+    let filled = here.points("f.a", at - 7200, at);
+    let expected = there.points("f.a", at - 7200, at).into_iter().enumerate();
+    let expected: Vec<_> = expected
+        .map(|(nth, (value, time))| (if nth % 3 == 0 { 1000.0 + value } else { value }, time))
+        .collect();
+    assert_eq!((filled.len(), &filled), (120, &expected));
+    assert_eq!(here.points("f.b", at - 7200, at), there.points("f.b", at - 7200, at));
+    assert!(here.points("g.a", at - 7200, at).is_empty(), "the glob does not match it");
+
+    let again = report(&fill(&["f.*"]), 0);
+    assert_eq!((&again["points"], &again["metrics_created"]), (&0.into(), &0.into()), "{again}");
+    // A part of the time, into a store without a server.
+    let (_, setup) = here.stop("TERM");
+    let begin = (at - 600) / 60 * 60 - 50;
+    let (since, until) = ((begin + 10).to_string(), (begin + 30).to_string());
+    let part = ["fill", "--from", &from, "g.*", "--since", &since, "--until", &until, "--output", "json"];
+    assert_eq!(report(&setup.run(&part), 0)["points"], 2);
+    let here = setup.start();
+    let points = here.points("g.a", at - 7200, at);
+    assert_eq!(points, [(1.0, begin + 10), (1.0, begin + 20)]);
+}
+
+#[test]
+fn a_server_is_filled_from_graphite_web() {
+    let source = Server::start();
+    let at = now();
+    let recent = lines("w.a.x", at, 90, |nth| nth as f64 / 3.0) + &lines("w.b", at, 90, |nth| nth as f64);
+    // Older than the finest stage: these are kept in minutes.
+    let minute = at / 60 * 60 - 3 * 86_400;
+    let old: String = (0..30).map(|nth| format!("w.b {nth} {}\n", minute + nth * 60)).collect();
+    source.store(&(recent + &old));
+    let Some(web) = graphite_web("a_server_is_filled_from_graphite_web", &source) else { return };
+    let here = Server::start();
+    here.store(&lines("w.b", at, 1, |_| 4711.0));
+    let from = format!("http://{}", web.address);
+    let told = report(&ask(&here, &["fill", "--from", &from, "w.**", "--output", "json"]), 0);
+    assert_eq!((&told["from"], &told["metrics"]), (&"graphite".into(), &2.into()), "{told}");
+    let compare =
+        |more: &[&str]| ask(&here, &[&["compare", "--with", &from, "--output", "json"], more].concat());
+    let told = report(&compare(&["w.a.x", "--from", "-6h"]), 0);
+    assert_eq!(told["points"], 90, "{told}");
+    let old = (minute - 60).to_string();
+    let told = report(&compare(&["w.b", "--from", &old, "--until", &(minute + 3600).to_string()]), 0);
+    assert_eq!(told["points"], 30, "{told}");
+    // What a sender sent stays.
+    let kept = report(&compare(&["w.b", "--from", "-6h"]), 1);
+    let differing = &kept["targets"][0]["differing"][0];
+    assert_eq!((&differing["differing"], &differing["first"]["here"]), (&1.into(), &4711.0.into()), "{kept}");
+    let again = report(&ask(&here, &["fill", "--from", &from, "w.**", "--output", "json"]), 0);
+    assert_eq!(again["points"], 0, "{again}");
+    let one = report(&ask(&here, &["fill", "--from", &from, "w.*.x", "--output", "json"]), 0);
+    assert_eq!(one["metrics"], 1, "{one}");
+    let tags = ask(&here, &["fill", "--from", &from, "w.*;dc=ams"]);
+    ended_with(&tags, 1);
+    assert!(text(&tags.stderr).contains("by their tags only"), "{}", text(&tags.stderr));
+}
+
+#[test]
+fn a_server_that_cannot_fill_is_named() {
+    let here = Server::start();
+    here.store(&lines("a.b", now(), 3, |_| 1.0));
+    let away = nobody().to_string();
+    let said = |output: &Output| text(&output.stderr);
+    let gone = ask(&here, &["fill", "--from", &format!("http://{away}")]);
+    ended_with(&gone, 1);
+    assert!(said(&gone).contains(&away) && said(&gone).contains("(--from)"), "{}", said(&gone));
+    let page = format!("http://{}", parrot("<html>hello</html>"));
+    let nonsense = ask(&here, &["fill", "--from", &page]);
+    ended_with(&nonsense, 1);
+    assert!(said(&nonsense).contains(&page) && said(&nonsense).contains("index.json"), "{}", said(&nonsense));
+    let itself = ask(&here, &["fill", "--from", &url(&here)]);
+    ended_with(&itself, 2);
+    assert!(said(&itself).contains("from itself"), "{}", said(&itself));
+    ended_with(&ask(&here, &["fill", "--from", &page, "--since", "-1h", "--until", "-2h"]), 2);
+    let nothing = ask(&here, &["fill", "--from", &url(&Server::start()), "no.*"]);
+    ended_with(&nothing, 1);
+    assert!(said(&nothing).contains("nothing matches `no.*`"), "{}", said(&nothing));
 }

@@ -42,3 +42,23 @@ fn parse_tolerance(text: &str) -> Result<f64, String> {
         _ => Err("write a number from 0 to 1, for example 1e-9".to_owned()),
     }
 }
+
+/// Arguments of `fill`.
+#[derive(Clone, Debug, Args)]
+pub struct Fill {
+    /// The server that has the points: another Plumbago, graphite-web or carbonapi
+    #[arg(long, value_name = "URL")]
+    pub from: String,
+    /// The metrics; from another Plumbago also with tags
+    #[arg(value_name = "GLOB[;TAG=GLOB]...", default_value = "**")]
+    pub glob: String,
+    /// Fill slots that start at this time or later [default: all]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub since: Option<String>,
+    /// Fill slots that start before this time [default: all]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub until: Option<String>,
+    /// The server to fill [default: the store of the configuration, or the server that runs on it]
+    #[arg(long, value_name = "URL")]
+    pub url: Option<String>,
+}

@@ -22,7 +22,7 @@ mod write;
 use anyhow::{Context, Result, anyhow, bail};
 use serde_json::{Value, json};
 
-pub(super) use between::compare;
+pub(super) use between::{compare, fill};
 pub(super) use cardinality::cardinality;
 pub(super) use copy::copy;
 pub(super) use inspect::{dump, fsck};
