@@ -16,9 +16,10 @@ use std::io::{self, BufWriter, Write as _};
 use std::process::ExitCode;
 
 pub use arguments::{
-    Arguments, Cardinality, CheckConfig, Clean, Command, Compare, Completions, Copy, Delete, Dump, Estimate,
-    Export, ExportCsv, ExportSelection, ExportTo, ExportWhisper, Fill, Find, Global, Import, ImportFrom,
-    ImportWhisper, Info, LogFormat, ManPage, Output, Read, Repair, Schema, SchemaAction, Stats, Usage, Write,
+    Arguments, Cardinality, CheckConfig, Clean, Command, Compare, Completions, Copy, Delete, Dump, Elsewhere,
+    Estimate, Export, ExportCsv, ExportSelection, ExportTo, ExportWhisper, Fill, Find, Global, Import,
+    ImportFrom, ImportWhisper, Info, LogFormat, ManPage, Output, Read, Repair, Schema, SchemaAction, Stats,
+    Usage, Write,
 };
 
 use crate::config::{ConfigError, Loaded, Sources};

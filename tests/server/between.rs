@@ -1,4 +1,4 @@
-//! Two servers at once: their answers are compared, and one fills the gaps of the other.
+//! Two servers at once: their answers are compared, one fills the gaps of the other, and metrics are copied.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -316,5 +316,108 @@ fn a_server_that_cannot_fill_is_named() {
     ended_with(&ask(&here, &["fill", "--from", &page, "--since", "-1h", "--until", "-2h"]), 2);
     let nothing = ask(&here, &["fill", "--from", &url(&Server::start()), "no.*"]);
     ended_with(&nothing, 1);
+    assert!(said(&nothing).contains("nothing matches `no.*`"), "{}", said(&nothing));
+}
+
+/// Metrics with points in the finest stage and older ones.
+fn with_history(at: u64) -> String {
+    let minute = at / 60 * 60 - 3 * 86_400;
+    let old: String = (0..30).map(|nth| format!("c.b {nth} {}\n", minute + nth * 60)).collect();
+    lines("c.a", at, 120, |nth| nth as f64 / 3.0)
+        + &lines("c.b", at, 120, |nth| nth as f64)
+        + &old
+        + &lines("disk;host=web1", at, 10, |_| 5.0)
+}
+
+#[test]
+fn metrics_are_copied_to_another_server_and_read_back() {
+    let (here, there) = (Server::start(), Setup::new().set("retention.default", "1m:2d").start());
+    let at = now();
+    here.store(&with_history(at));
+    let to = url(&there);
+    let copy = |more: &[&str]| ask(&here, &[&["copy", "--to", &to, "--output", "json"], more].concat());
+    let trial = report(&copy(&["c.*", "--dry-run"]), 0);
+    assert_eq!(trial["metrics"], json!(["c.a", "c.b"]));
+    assert!(there.json("/metrics/index.json").as_array().unwrap().is_empty());
+
+    let told = report(&copy(&["c.*"]), 0);
+    assert_eq!((&told["metrics_created"], &told["verified"]), (&2.into(), &2.into()), "{told}");
+    assert_eq!((&told["points"], &told["different"]), (&240.into(), &json!([])), "{told}");
+    let tagged = report(&copy(&["disk;host=web*"]), 0);
+    assert_eq!(tagged["verified"], 1, "{tagged}");
+    let compare =
+        |more: &[&str]| ask(&here, &[&["compare", "--with", &to, "--output", "json"], more].concat());
+    assert_eq!(report(&compare(&["c.*", "--from", "-6h"]), 0)["points"], 240);
+    let old = (at / 60 * 60 - 3 * 86_400 - 60).to_string();
+    let told = report(&compare(&["c.b", "--from", &old, "--until", "-2d"]), 0);
+    assert_eq!(told["points"], 30, "{told}");
+    assert!(!here.setup().directory().join("plumbago-copy.journal").exists());
+
+    let again = report(&copy(&["c.*"]), 0);
+    assert_eq!((&again["points"], &again["merged"]), (&0.into(), &2.into()), "{again}");
+    let ruled = Setup::new().set("retention.default", "1m:2d").start();
+    let ruled_url = url(&ruled);
+    let told = report(&ask(&here, &["copy", "--to", &ruled_url, "--by-rules", "c.*", "--output", "json"]), 0);
+    assert_eq!((&told["kept_by_other_rules"], &told["verified"]), (&2.into(), &0.into()), "{told}");
+}
+
+#[test]
+fn metrics_are_copied_into_the_store_of_another_configuration_and_a_copy_goes_on_where_it_was() {
+    let here = Server::start();
+    let at = now();
+    here.store(&with_history(at));
+    let folder = here.setup().directory().to_owned();
+    let (config, data) = (folder.join("other.toml"), folder.join("other"));
+    fs::write(&config, "[store]\npath = 'other'\nreserve_bytes = 0\n").unwrap();
+    let config = config.to_str().unwrap();
+    let journal = folder.join("plumbago-copy.journal");
+    // A copy that was killed when it was done with one metric.
+    let head = format!(
+        "plumbago copy c.* of the server at {} to the store at {}, 0 to {}",
+        here.http,
+        data.display(),
+        u32::MAX
+    );
+    fs::write(&journal, format!("{head}\nc.a\n")).unwrap();
+    let told = report(&ask(&here, &["copy", "--to", config, "c.*", "--output", "json"]), 0);
+    assert_eq!((&told["copied_earlier"], &told["verified"]), (&1.into(), &1.into()), "{told}");
+    assert!(!journal.exists());
+    // Without a server, and into its own store.
+    let points = here.points("c.b", at - 7200, at);
+    let (_, setup) = here.stop("TERM");
+    let itself = folder.join("itself.toml");
+    fs::write(&itself, "[store]\npath = 'data'\n").unwrap();
+    ended_with(&setup.run(&["copy", "--to", itself.to_str().unwrap(), "c.*"]), 2);
+    let told = report(&setup.run(&["copy", "--to", config, "c.a", "--output", "json"]), 0);
+    assert_eq!(told["verified"], 1, "{told}");
+    let there = Setup::new().data(&data).start();
+    assert_eq!(there.points("c.b", at - 7200, at), points);
+    assert_eq!(there.points("c.a", at - 7200, at).len(), 120);
+}
+
+#[test]
+fn a_place_that_cannot_be_copied_to_is_named() {
+    let here = Server::start();
+    here.store(&lines("a.b", now(), 3, |_| 1.0));
+    let copy = |more: &[&str]| ask(&here, &[&["copy"], more].concat());
+    let said = |output: &Output| text(&output.stderr);
+    let away = format!("http://{}", nobody());
+    let gone = copy(&["--to", &away, "a.*"]);
+    ended_with(&gone, 1);
+    assert!(
+        said(&gone).contains(away.trim_start_matches("http://")) && said(&gone).contains("(--to)"),
+        "{}",
+        said(&gone)
+    );
+    let missing = copy(&["--to", "nowhere.toml", "a.*"]);
+    ended_with(&missing, 2);
+    assert!(said(&missing).contains("`nowhere.toml`"), "{}", said(&missing));
+    ended_with(&copy(&["--to", &url(&here), "a.*"]), 2);
+    ended_with(&copy(&["--to", &away, "a.b", "c.d"]), 2);
+    ended_with(&copy(&["a.b"]), 2);
+    ended_with(&copy(&["a.b", "c.d", "--by-rules"]), 2);
+    let page = format!("http://{}", parrot("<html>hello</html>"));
+    ended_with(&copy(&["--to", &page, "a.*"]), 1);
+    let nothing = copy(&["--to", &page, "no.*"]);
     assert!(said(&nothing).contains("nothing matches `no.*`"), "{}", said(&nothing));
 }

@@ -1,4 +1,4 @@
-//! Arguments of the commands that look at two servers: `compare` and `fill`.
+//! Arguments of the commands that look at two servers: `compare`, `fill` and `copy --to`.
 
 use std::path::PathBuf;
 
@@ -61,4 +61,21 @@ pub struct Fill {
     /// The server to fill [default: the store of the configuration, or the server that runs on it]
     #[arg(long, value_name = "URL")]
     pub url: Option<String>,
+}
+
+/// Arguments of `copy --to`.
+#[derive(Clone, Debug, Args)]
+pub struct Elsewhere {
+    /// Copy to another place: the URL of a server, or the configuration file of another store
+    #[arg(long, value_name = "URL|FILE")]
+    pub to: Option<String>,
+    /// With --to: the server that has the metrics [default: the store of the configuration, or the server that runs on it]
+    #[arg(long, value_name = "URL", requires = "to")]
+    pub url: Option<String>,
+    /// With --to: new metrics get the retention and aggregation that the rules there give them, instead of keeping their own
+    #[arg(long, requires = "to")]
+    pub by_rules: bool,
+    /// With --to: where finished metrics are listed, to go on after an interruption
+    #[arg(long, value_name = "FILE", default_value = "plumbago-copy.journal")]
+    pub journal: PathBuf,
 }
