@@ -1,5 +1,6 @@
 //! The command line. Its doc comments are the help texts and the manual.
 
+mod between;
 mod moving;
 
 use std::ffi::OsString;
@@ -7,6 +8,7 @@ use std::path::PathBuf;
 
 use clap::{Arg, ArgAction, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 
+pub use between::{Compare, Elsewhere, Fill};
 pub use moving::{
     Export, ExportCsv, ExportSelection, ExportTo, ExportWhisper, Import, ImportFrom, ImportWhisper,
 };
@@ -166,16 +168,22 @@ pub enum Command {
   plumbago delete 'servers.old1.**'
   plumbago delete 'disk.*;host=old1'             metrics with a tag")]
     Delete(Delete),
-    /// Copy metrics and their points to other names
+    /// Copy metrics and their points to other names, or to another server
     ///
     /// A new destination gets the retention and aggregation of the source. An existing one keeps its points, except in slots
     /// that the source has too. Repeating a copy is safe, and picks up points that came late. To rename a metric, send under
     /// the new name, copy, check, and delete the old name. With Cassandra, servers may keep running; aggregates of slots that
     /// both names received add up.
+    ///
+    /// With --to, the metrics of a glob go to another server on this machine, or into the store of another configuration file, with
+    /// all their stages. What they have there stays. Metrics that are new there are read back and compared. A copy that was
+    /// interrupted goes on where it was: the metrics that are done are listed in the journal.
     #[command(after_help = "Examples:
   plumbago copy servers.web1.cpu hosts.web1.cpu
   plumbago copy --dry-run --recursive servers.web1 hosts.web1
-  plumbago copy --recursive servers.web1 hosts.web1 --from -30d")]
+  plumbago copy --recursive servers.web1 hosts.web1 --from -30d
+  plumbago copy --to http://127.0.0.1:8081 'servers.**'
+  plumbago copy --to /etc/plumbago/cassandra.toml '**' --url http://127.0.0.1:8080")]
     Copy(Copy),
     /// Bring in metrics with their history from elsewhere
     #[command(after_help = "Examples:
@@ -187,6 +195,28 @@ pub enum Command {
   plumbago export whisper /var/lib/graphite/whisper
   plumbago export csv 'servers.*.cpu' --from -7d > cpu.csv")]
     Export(Export),
+    /// Ask two servers for the same targets, and show where their answers differ
+    ///
+    /// Series are matched by their names, whatever their order; a null and a point that is not there are the same. Shows series
+    /// that one side lacks, and of the others how many values differ, the first of them, and the largest relative difference. A
+    /// target that one side refuses differs. Exits with 0 if all targets are equal, and with 1 if one differs.
+    #[command(after_help = "Examples:
+  plumbago compare --with http://graphite.example 'servers.*.cpu' 'sumSeries(servers.*.requests)'
+  plumbago compare --with http://graphite.example --targets targets.txt --from -30d --until -1d
+  plumbago compare --with http://graphite.example --dashboards grafana/*.json --variable host=web1
+  plumbago compare --with http://graphite.example --tolerance 1e-9 --output json 'servers.**'")]
+    Compare(Compare),
+    /// Fill gaps with what another server has
+    ///
+    /// Points that are there stay; only slots without a value are filled, and metrics that are missing are made. Of an aggregated
+    /// slot the fuller one stays. From another Plumbago that takes calls from this machine, metrics come with all their stages. From
+    /// graphite-web, carbonapi and others they come as their /render shows them, each time at the finest resolution that is kept
+    /// there. Repeating it is safe.
+    #[command(after_help = "Examples:
+  plumbago fill --from http://127.0.0.1:8081
+  plumbago fill --from http://graphite.example 'servers.**' --since -7d --until -6d
+  plumbago fill --from http://graphite.example 'servers.*.cpu' --url http://127.0.0.1:8080")]
+    Fill(Fill),
     /// Count the metrics at and below a glob, and their bytes
     ///
     /// Counts the metrics that match and, if a directory matches, all metrics below it. Tagged metrics count by their names;
@@ -377,12 +407,13 @@ pub struct Delete {
 /// Arguments of `copy`.
 #[derive(Clone, Debug, Args)]
 pub struct Copy {
-    /// A metric; with --recursive a directory and the metric of the same name, if there is one
+    /// A metric; with --recursive a directory and the metric of the same name, if there is one; with --to a glob
     pub source: String,
     /// Its new name
-    pub destination: String,
+    #[arg(required_unless_present = "to", conflicts_with = "to")]
+    pub destination: Option<String>,
     /// Copy everything below SOURCE
-    #[arg(long, short)]
+    #[arg(long, short, conflicts_with = "to")]
     pub recursive: bool,
     /// Copy slots that start at this time or later [default: all]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
@@ -393,6 +424,9 @@ pub struct Copy {
     /// Only print what would be copied
     #[arg(long)]
     pub dry_run: bool,
+    /// Copying to another place.
+    #[command(flatten)]
+    pub elsewhere: Elsewhere,
 }
 
 /// What to count.

@@ -16,10 +16,10 @@ use std::io::{self, BufWriter, Write as _};
 use std::process::ExitCode;
 
 pub use arguments::{
-    Arguments, Backup, Cardinality, CheckConfig, Clean, Command, Completions, Copy, Delete, Dump, Estimate,
-    Export, ExportCsv, ExportSelection, ExportTo, ExportWhisper, Find, Global, Import, ImportFrom,
-    ImportWhisper, Info, LogFormat, ManPage, Output, Read, Reload, Repair, Restore, RetentionAction,
-    RetentionCommand, RetentionPlan, Schema, SchemaAction, Stats, Usage, Write,
+    Arguments, Backup, Cardinality, CheckConfig, Clean, Command, Compare, Completions, Copy, Delete, Dump,
+    Elsewhere, Estimate, Export, ExportCsv, ExportSelection, ExportTo, ExportWhisper, Fill, Find, Global,
+    Import, ImportFrom, ImportWhisper, Info, LogFormat, ManPage, Output, Read, Reload, Repair, Restore,
+    RetentionAction, RetentionCommand, RetentionPlan, Schema, SchemaAction, Stats, Usage, Write,
 };
 
 use crate::config::{ConfigError, Loaded, Sources};
@@ -58,6 +58,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         Command::Copy(args) => operations::copy(config, args, output),
         Command::Import(args) => operations::import(config, args, output),
         Command::Export(args) => operations::export(config, args, output),
+        Command::Compare(args) => operations::compare(config, args, output),
+        Command::Fill(args) => operations::fill(config, args, output),
         Command::Du(args) => operations::du(config, args, output),
         Command::Cardinality(args) => operations::cardinality(config, args, output),
         Command::Stats(args) => operations::stats(config, args, output),

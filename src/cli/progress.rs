@@ -1,4 +1,4 @@
-//! How far an import or export is, on stderr: files, points, rate and the time that is left.
+//! How far long work is, on stderr: files (or metrics, or targets), points, rate and the time that is left.
 //!
 //! On a terminal it is one line that is written over. In a log file or a pipe it is a line every ten seconds, so that short work
 //! says nothing. Workers add to a [`Tally`]; a thread of its own looks at it, so that they never wait for a terminal.
@@ -22,7 +22,7 @@ const LOOK: Duration = Duration::from_millis(100);
 /// What is done so far, counted by all workers at once.
 #[derive(Debug, Default)]
 pub struct Tally {
-    /// Files that are done, with those that failed.
+    /// Files, or what else is counted, that are done, with those that failed.
     pub files: Counter,
     /// Points in them.
     pub points: Counter,
@@ -55,22 +55,31 @@ struct Shared<W> {
 impl Progress {
     /// Begins to show on stderr: of how many files, if that is known; nothing at all if `quiet`.
     pub fn start(total: Option<u64>, quiet: bool) -> io::Result<Self> {
-        let form = match io::stderr().is_terminal() {
-            _ if quiet => Form::Silent,
-            true => Form::Terminal,
-            false => Form::Log,
-        };
+        let form = if quiet { Form::Silent } else { form_of_stderr() };
         Self::start_on(io::stderr(), form, total)
     }
+
+    /// Begins to show on stderr how many of other things than files are done.
+    pub fn counting(noun: &'static str, total: u64) -> io::Result<Self> {
+        Self::show(Screen::new(io::stderr(), form_of_stderr(), Some(total)).counting(noun))
+    }
+}
+
+fn form_of_stderr() -> Form {
+    if io::stderr().is_terminal() { Form::Terminal } else { Form::Log }
 }
 
 impl<W: Write + Send + 'static> Progress<W> {
     /// Begins to show somewhere else.
     pub fn start_on(out: W, form: Form, total: Option<u64>) -> io::Result<Self> {
+        Self::show(Screen::new(out, form, total))
+    }
+
+    fn show(screen: Screen<W>) -> io::Result<Self> {
         let shared = Arc::new(Shared {
             tally: Tally::default(),
             began: Instant::now(),
-            screen: Mutex::new(Screen::new(out, form, total)),
+            screen: Mutex::new(screen),
             over: Mutex::new(false),
             ends: Condvar::new(),
         });

@@ -42,6 +42,18 @@ pub struct Imported {
     pub refused: Vec<(String, String)>,
 }
 
+impl Imported {
+    /// Adds what became of another import.
+    pub fn add(&mut self, more: Self) {
+        self.metrics += more.metrics;
+        self.created += more.created;
+        self.points += more.points;
+        self.aggregates += more.aggregates;
+        self.there += more.there;
+        self.refused.extend(more.refused);
+    }
+}
+
 /// Moving metrics in and out.
 pub trait Moving {
     /// Most bytes of bundles that one call may bring: `http.max_import_bytes`.

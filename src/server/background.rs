@@ -247,4 +247,11 @@ impl Engine {
         self.store.points.tidy().map_err(|e| e.to_string())?;
         self.store.upstream.deliver_all(self)
     }
+
+    /// Settles, and lets go of what a cluster lends to a server. For commands that open the store for a while.
+    pub fn hand_over(&self) -> Result<(), String> {
+        self.settle()?;
+        self.store.upstream.leave(self);
+        Ok(())
+    }
 }

@@ -6,6 +6,7 @@
 
 mod agents;
 mod backup;
+mod between;
 mod browse;
 mod browser;
 mod carbonapi;

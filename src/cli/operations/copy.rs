@@ -1,10 +1,10 @@
-//! `copy`: metrics under other names.
+//! `copy`: metrics under other names. With `--to` they go to another place, which is [`between`]'s work.
 
 use anyhow::{Context as _, Result, bail};
 use jiff::tz::TimeZone;
 use serde_json::json;
 
-use super::{canonical_name, cluster, local, meter};
+use super::{between, canonical_name, cluster, local, meter};
 use crate::cli::{Copy, Output, UsageError, to_stdout};
 use crate::config::{Config, StoreKind};
 use crate::server::now;
@@ -34,6 +34,13 @@ pub(super) type Worker<'a> = dyn FnMut(&str, &str) -> Result<Outcome> + 'a;
 
 /// Copies metrics.
 pub(in crate::cli) fn copy(config: &Config, arguments: &Copy, output: Output) -> Result<()> {
+    if let Some(to) = &arguments.elsewhere.to {
+        return between::transfer(config, arguments, to, output);
+    }
+    // clap does not check `requires` here, because --to conflicts with the destination, which is given.
+    if arguments.elsewhere.by_rules || arguments.elsewhere.url.is_some() {
+        bail!(UsageError("--url and --by-rules belong to --to, which names the place to copy to".to_owned()));
+    }
     let order = Order::new(config, arguments)?;
     match config.store.kind {
         StoreKind::Embedded => local::copy(config, &order, output),
@@ -46,7 +53,8 @@ impl Order {
         let name = |text: &str| {
             canonical_name(text, config.ingest.max_name_bytes).map_err(|error| UsageError(error.to_string()))
         };
-        let (source, destination) = (name(&arguments.source)?, name(&arguments.destination)?);
+        let (source, destination) =
+            (name(&arguments.source)?, name(arguments.destination.as_deref().unwrap_or_default())?);
         for name in [&source, &destination] {
             if !name.contains(';') && !Glob::parse(name).is_ok_and(|glob| glob.is_literal()) {
                 bail!(UsageError(format!(
@@ -132,10 +140,12 @@ pub(super) fn time(config: &Config, text: Option<&str>) -> Result<Option<u32>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::{Arguments, Command};
 
     fn order(source: &str, destination: &str, recursive: bool) -> Result<Order> {
-        let (source, destination) = (source.to_owned(), destination.to_owned());
-        let arguments = Copy { source, destination, recursive, from: None, until: None, dry_run: false };
+        let recursive = if recursive { &["--recursive"][..] } else { &[] };
+        let line = [&["plumbago", "copy", source, destination], recursive].concat();
+        let Some(Command::Copy(arguments)) = Arguments::from_line(line)?.command else { panic!("no copy") };
         Order::new(&Config::default(), &arguments)
     }
 

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, anyhow};
 use serde_json::Value;
 
 use super::remote::Server;
@@ -67,6 +67,14 @@ impl Door {
         let params = [("keep_policy", keep), ("from", &*from), ("until", &*until)];
         let answer = server.post("/internal/import", &params, &body)?;
         imported(&answer).context("the server's answer says nothing of what it took")
+    }
+
+    /// All is imported: a store on a cluster delivers it now, as its server would in the background.
+    pub(super) fn hand_over(&self) -> Result<()> {
+        match self {
+            Self::Store(engine) => engine.hand_over().map_err(|why| anyhow!("{}: {why}", self.name())),
+            Self::Server(_) => Ok(()),
+        }
     }
 
     /// The names of all metrics that a glob matches; `;tag=GLOB` behind it means tagged ones.

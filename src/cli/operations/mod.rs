@@ -5,6 +5,7 @@
 //! ([`cluster`]) query it directly, whatever runs on this machine.
 
 mod backup;
+mod between;
 mod cardinality;
 mod cluster;
 mod copy;
@@ -24,6 +25,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use serde_json::{Value, json};
 
 pub(super) use backup::{backup, restore};
+pub(super) use between::{compare, fill};
 pub(super) use cardinality::cardinality;
 pub(super) use copy::copy;
 pub(super) use inspect::{dump, fsck};

@@ -10,7 +10,7 @@ use super::super::{Find, Output, Read, UsageError, to_stdout};
 use super::{nothing_matches, open, remote};
 use crate::config::Config;
 use crate::index::FindLimits;
-use crate::server::now;
+use crate::server::{Engine, now};
 use graphite_render::Request;
 use graphite_render::output::{Line, csv, json as json_output};
 use graphite_render::render;
@@ -69,18 +69,9 @@ pub(in crate::cli) fn read(config: &Config, arguments: &Read, output: Output) ->
         let is_empty = matches!(answer.trim(), "" | "[]");
         return print_series(answer.as_bytes(), is_empty, &arguments.target);
     };
-    let tz = TimeZone::get(&config.query.timezone)?;
-    let now = i64::from(now());
+    let (tz, now) = (TimeZone::get(&config.query.timezone)?, i64::from(now()));
     let time = |text: &str| parse_time(text, now, &tz).map_err(|e| UsageError(e.to_string()));
-    let request = Request {
-        from: time(&arguments.from)?,
-        until: time(&arguments.until)?,
-        now,
-        tz: tz.clone(),
-        x_files_factor: 0.0,
-        template: HashMap::new(),
-        max_points: config.query.max_points,
-    };
+    let request = request(config, (time(&arguments.from)?, time(&arguments.until)?))?;
     let series = render(std::slice::from_ref(&arguments.target), &request, &engine, &Cancel::never())?;
     let mut bytes = Vec::new();
     match output {
@@ -88,6 +79,31 @@ pub(in crate::cli) fn read(config: &Config, arguments: &Read, output: Output) ->
         Output::Text => csv::write(&mut bytes, &Line::all(&series), &tz),
     }
     print_series(&bytes, series.is_empty(), &arguments.target)
+}
+
+/// What `/render?format=json` of a server on this store would answer.
+pub(super) fn render_json(
+    config: &Config,
+    engine: &Engine,
+    target: &str,
+    window: (i64, i64),
+) -> Result<Vec<u8>> {
+    let series = render(&[target.to_owned()], &request(config, window)?, engine, &Cancel::never())?;
+    let mut bytes = Vec::new();
+    json_output::write(&mut bytes, &Line::all(&series), false);
+    Ok(bytes)
+}
+
+fn request(config: &Config, (from, until): (i64, i64)) -> Result<Request> {
+    Ok(Request {
+        from,
+        until,
+        now: i64::from(now()),
+        tz: TimeZone::get(&config.query.timezone)?,
+        x_files_factor: 0.0,
+        template: HashMap::new(),
+        max_points: config.query.max_points,
+    })
 }
 
 /// With JSON output, prints the empty list before the command fails.

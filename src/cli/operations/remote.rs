@@ -30,10 +30,18 @@ fn text(body: Vec<u8>) -> Result<String> {
 /// An answer that is not 200.
 #[derive(Debug, thiserror::Error)]
 #[error("the server at {authority} answered {status}: {said}")]
-struct Answered {
+pub(super) struct Answered {
     authority: String,
     status: String,
     said: String,
+}
+
+/// What the body of a request is.
+#[derive(Clone, Copy)]
+enum Body<'a> {
+    Empty,
+    Bytes(&'a [u8]),
+    Form(&'a str),
 }
 
 /// A server that answers HTTP.
@@ -61,6 +69,11 @@ impl Server {
 
     /// The server that a person names.
     pub(super) fn at(url: &str) -> Result<Self> {
+        Self::named(url, "no server answers there (--url)")
+    }
+
+    /// The server that a person names; `why` goes into the error if it cannot be reached.
+    pub(super) fn named(url: &str, why: &'static str) -> Result<Self> {
         let bad = |reason: &str| {
             UsageError(format!("`{url}` {reason}; write something like http://127.0.0.1:8080"))
         };
@@ -77,8 +90,7 @@ impl Server {
         let port = if has_port && authority.contains(':') { "" } else { ":80" };
         let prefix = prefix.trim_end_matches('/');
         let prefix = if prefix.is_empty() { String::new() } else { format!("/{prefix}") };
-        let (authority, why) = (format!("{authority}{port}"), "no server answers there (--url)");
-        Ok(Self { authority, prefix, why, pause: Some(TIMEOUT) })
+        Ok(Self { authority: format!("{authority}{port}"), prefix, why, pause: Some(TIMEOUT) })
     }
 
     /// The same one, asked for something that takes as long as it takes.
@@ -91,14 +103,24 @@ impl Server {
         &self.authority
     }
 
+    /// Fails if nobody listens there.
+    pub(super) fn reach(&self) -> Result<()> {
+        self.connect().map(drop)
+    }
+
     /// The body of a GET that was answered with 200.
     pub(super) fn get(&self, path: &str, params: &[(&str, &str)]) -> Result<Vec<u8>> {
-        self.ask("GET", path, params, &[])
+        self.ask("GET", path, params, Body::Empty)
     }
 
     /// The body of a POST that was answered with 200.
     pub(super) fn post(&self, path: &str, params: &[(&str, &str)], body: &[u8]) -> Result<Vec<u8>> {
-        self.ask("POST", path, params, body)
+        self.ask("POST", path, params, Body::Bytes(body))
+    }
+
+    /// The body of the answer to a form, which has room for parameters that are too long for a URL.
+    pub(super) fn post_form(&self, path: &str, params: &[(&str, &str)]) -> Result<Vec<u8>> {
+        self.ask("POST", path, &[], Body::Form(&joined(params)))
     }
 
     /// The body of a GET that was answered with 200, or `None` if it was answered with 404.
@@ -111,14 +133,18 @@ impl Server {
         }
     }
 
-    fn ask(&self, method: &str, path: &str, params: &[(&str, &str)], body: &[u8]) -> Result<Vec<u8>> {
-        let query: Vec<String> =
-            params.iter().map(|(key, value)| format!("{key}={}", encoded(value))).collect();
+    fn ask(&self, method: &str, path: &str, params: &[(&str, &str)], body: Body<'_>) -> Result<Vec<u8>> {
+        let (body, kind) = match body {
+            Body::Empty => (&[][..], ""),
+            Body::Bytes(bytes) => (bytes, ""),
+            Body::Form(text) => (text.as_bytes(), "Content-Type: application/x-www-form-urlencoded\r\n"),
+        };
         let (authority, length) = (&self.authority, body.len());
         let mut stream = self.connect()?;
-        let target = format!("{}{path}?{}", self.prefix, query.join("&"));
-        let head =
-            format!("{method} {target} HTTP/1.0\r\nHost: {authority}\r\nContent-Length: {length}\r\n\r\n");
+        let target = format!("{}{path}?{}", self.prefix, joined(params));
+        let head = format!(
+            "{method} {target} HTTP/1.0\r\nHost: {authority}\r\n{kind}Content-Length: {length}\r\n\r\n"
+        );
         // A server that refuses answers before it has read all of the body, and closes: what it said is worth more than the error.
         let sent = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body));
         let mut answer = Vec::new();
@@ -170,6 +196,11 @@ fn check_length(head: &str, body: &[u8]) -> Result<()> {
         Some(stated) if stated != body.len() => bail!("{} of {stated} bytes arrived", body.len()),
         _ => Ok(()),
     }
+}
+
+fn joined(params: &[(&str, &str)]) -> String {
+    let pairs: Vec<String> = params.iter().map(|(key, value)| format!("{key}={}", encoded(value))).collect();
+    pairs.join("&")
 }
 
 /// Percent-encoded, all but the plainest characters.

@@ -45,6 +45,7 @@ pub struct Screen<W> {
     out: W,
     form: Form,
     total: Option<u64>,
+    noun: &'static str,
     shown: Option<Duration>,
     rates: Rates,
 }
@@ -52,7 +53,13 @@ pub struct Screen<W> {
 impl<W: Write> Screen<W> {
     /// Nothing is printed yet. `total` is the number of files, if it is known.
     pub fn new(out: W, form: Form, total: Option<u64>) -> Self {
-        Self { out, form, total, shown: None, rates: Rates::default() }
+        Self { out, form, total, noun: "file", shown: None, rates: Rates::default() }
+    }
+
+    /// Counts other things than files: `noun` is one of them.
+    #[must_use]
+    pub fn counting(self, noun: &'static str) -> Self {
+        Self { noun, ..self }
     }
 
     /// Prints how far it is, if it is time to.
@@ -85,7 +92,8 @@ impl<W: Write> Screen<W> {
 
     /// What was done in all, in words.
     pub fn summary(&self, elapsed: Duration, done: Done) -> String {
-        let files = if done.files == 1 { "1 file".to_owned() } else { format!("{} files", done.files) };
+        let noun = self.noun;
+        let files = if done.files == 1 { format!("1 {noun}") } else { format!("{} {noun}s", done.files) };
         let rate = done.points as f64 / elapsed.as_secs_f64().max(1e-3);
         let mut text =
             format!("{files}, {} points in {} ({} points/s)", done.points, time(elapsed), short(rate as u64));
@@ -102,9 +110,9 @@ impl<W: Write> Screen<W> {
                 let full = (done.files.min(total) * BAR).checked_div(total).unwrap_or(BAR);
                 let bar = "#".repeat(full as usize) + &"-".repeat((BAR - full) as usize);
                 let (files, total) = (short(done.files), short(total));
-                format!("[{bar}] {:3} %  {files}/{total} files", self.percent(done))
+                format!("[{bar}] {:3} %  {files}/{total} {}s", self.percent(done), self.noun)
             }
-            None => format!("{} files", short(done.files)),
+            None => format!("{} {}s", short(done.files), self.noun),
         };
         text.push_str(&format!("  {} points  {}/s", short(done.points), short(self.rates.points as u64)));
         if let Some(left) = self.left(done) {
@@ -121,8 +129,10 @@ impl<W: Write> Screen<W> {
     /// `420000 of 1000000 files (42 %), 29.1M points, 3.1M points/s, 2m10s left`
     fn line(&self, done: Done) -> String {
         let mut text = match self.total {
-            Some(total) => format!("{} of {total} files ({} %)", done.files, self.percent(done)),
-            None => format!("{} files", done.files),
+            Some(total) => {
+                format!("{} of {total} {}s ({} %)", done.files, self.noun, self.percent(done))
+            }
+            None => format!("{} {}s", done.files, self.noun),
         };
         text.push_str(&format!(
             ", {} points, {} points/s",
@@ -287,6 +297,18 @@ mod tests {
         let mut screen = Screen::new(Vec::new(), Form::Log, None);
         screen.tick(secs(10.0), done(10, 2000));
         assert_eq!(printed(&mut screen), "10 files, 2.0k points, 200 points/s\n");
+    }
+
+    #[test]
+    fn things_that_are_no_files_have_their_own_noun() {
+        let mut screen = Screen::new(Vec::new(), Form::Log, Some(20)).counting("target");
+        screen.tick(secs(10.0), done(10, 2000));
+        let text = printed(&mut screen);
+        assert!(text.starts_with("10 of 20 targets (50 %), 2.0k points"), "{text}");
+        assert!(screen.summary(secs(2.0), done(1, 2000)).starts_with("1 target, 2000 points"));
+        let mut screen = Screen::new(Vec::new(), Form::Terminal, Some(20)).counting("metric");
+        screen.tick(secs(10.0), done(10, 2000));
+        assert!(printed(&mut screen).contains("10/20 metrics  "));
     }
 
     #[test]

@@ -1,6 +1,7 @@
-//! The list of files that an import is done with, so that an interrupted one goes on where it was.
+//! The list of files that an import is done with, or of metrics that a copy is done with, so that an interrupted one goes on where it
+//! was.
 //!
-//! A line is written when the metrics of its file are durable at the other end. The list is gone when all is done.
+//! A line is written when what it names is durable at the other end. The list is gone when all is done.
 
 use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions};
@@ -11,7 +12,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail};
 
 /// See the module documentation.
-pub(super) struct Journal {
+pub(in crate::cli::operations) struct Journal {
     path: PathBuf,
     file: File,
     /// Two hashes of each path: a million of them must not take a hundred megabytes.
@@ -20,8 +21,8 @@ pub(super) struct Journal {
 }
 
 impl Journal {
-    /// Opens or makes the list. `what` is the import that it belongs to: another one has a list of its own.
-    pub(super) fn open(path: &Path, what: &str) -> Result<Self> {
+    /// Opens or makes the list. `what` is the work that it belongs to: another one has a list of its own.
+    pub(in crate::cli::operations) fn open(path: &Path, what: &str) -> Result<Self> {
         let failed = || format!("opening the journal {} (--journal)", path.display());
         let file = OpenOptions::new().read(true).append(true).create(true).open(path).with_context(failed)?;
         let mut journal = Self {
@@ -46,7 +47,7 @@ impl Journal {
             if std::mem::take(&mut first) {
                 if line != what.as_bytes() {
                     let other = String::from_utf8_lossy(&line).into_owned();
-                    bail!("it belongs to another import ({other}); name another file, or remove it");
+                    bail!("it belongs to another run ({other}); name another file, or remove it");
                 }
             } else {
                 self.done.insert(self.hash(&line));
@@ -66,12 +67,12 @@ impl Journal {
     }
 
     /// Is this file done?
-    pub(super) fn has(&self, path: &Path) -> bool {
+    pub(in crate::cli::operations) fn has(&self, path: &Path) -> bool {
         !self.done.is_empty() && self.done.contains(&self.hash(path.as_os_str().as_encoded_bytes()))
     }
 
     /// These files are done.
-    pub(super) fn add(&mut self, paths: &[PathBuf]) -> Result<()> {
+    pub(in crate::cli::operations) fn add(&mut self, paths: &[PathBuf]) -> Result<()> {
         let mut lines = Vec::new();
         for path in paths {
             lines.extend_from_slice(path.as_os_str().as_encoded_bytes());
@@ -82,7 +83,7 @@ impl Journal {
     }
 
     /// All is done.
-    pub(super) fn remove(self) -> Result<()> {
+    pub(in crate::cli::operations) fn remove(self) -> Result<()> {
         fs::remove_file(&self.path).with_context(|| format!("removing the journal {}", self.path.display()))
     }
 }
@@ -108,7 +109,7 @@ mod tests {
         let journal = Journal::open(&path, "import 1").unwrap();
         assert!([&a, &b, &c].into_iter().all(|path| journal.has(path)));
         let error = Journal::open(&path, "import 2").err().map(|error| format!("{error:#}")).unwrap();
-        assert!(error.contains("another import (import 1)"), "{error}");
+        assert!(error.contains("another run (import 1)"), "{error}");
         journal.remove().unwrap();
         assert!(!path.exists());
     }

@@ -7,6 +7,8 @@ mod whisper_out;
 
 use anyhow::{Result, bail};
 
+pub(super) use journal::Journal;
+
 use super::copy::time;
 use crate::cli::{Export, ExportSelection, ExportTo, Import, ImportFrom, Output, UsageError};
 use crate::config::Config;
@@ -28,7 +30,7 @@ pub(in crate::cli) fn export(config: &Config, arguments: &Export, output: Output
 }
 
 /// The times that were given, or all time.
-fn window(config: &Config, from: Option<&str>, until: Option<&str>) -> Result<(u32, u32)> {
+pub(super) fn window(config: &Config, from: Option<&str>, until: Option<&str>) -> Result<(u32, u32)> {
     let window = (time(config, from)?.unwrap_or(0), time(config, until)?.unwrap_or(u32::MAX));
     if window.0 >= window.1 {
         bail!(UsageError(format!("--from ({}) must be before --until ({})", window.0, window.1)));

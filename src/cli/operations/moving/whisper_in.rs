@@ -200,12 +200,7 @@ impl Import {
         self.progress.tally().points.add(slots);
         let done = &mut state.done;
         done.files += paths.len() as u64;
-        done.imported.metrics += imported.metrics;
-        done.imported.created += imported.created;
-        done.imported.points += imported.points;
-        done.imported.aggregates += imported.aggregates;
-        done.imported.there += imported.there;
-        done.imported.refused.extend(imported.refused);
+        done.imported.add(imported);
         Ok(())
     }
 
