@@ -1,7 +1,9 @@
 //! The command line. Its doc comments are the help texts and the manual.
 
 mod between;
+mod metrics;
 mod moving;
+mod upkeep;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -9,8 +11,13 @@ use std::path::PathBuf;
 use clap::{Arg, ArgAction, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 
 pub use between::{Compare, Elsewhere, Fill};
+pub use metrics::{Cardinality, Copy, Delete, Find, Info, Read, Usage, Write};
 pub use moving::{
     Export, ExportCsv, ExportSelection, ExportTo, ExportWhisper, Import, ImportFrom, ImportWhisper,
+};
+pub use upkeep::{
+    Backup, Clean, Dump, Reload, Repair, Restore, RetentionAction, RetentionCommand, RetentionPlan, Schema,
+    SchemaAction, Stats,
 };
 
 /// A Graphite-compatible metrics server.
@@ -106,6 +113,14 @@ pub enum LogFormat {
     Text,
     /// One JSON object per event.
     Json,
+}
+
+/// Which server to ask.
+#[derive(Clone, Debug, Args)]
+pub struct Server {
+    /// The running server to ask [default: the store of the configuration, or the server that runs on it]
+    #[arg(long, value_name = "URL")]
+    pub url: Option<String>,
 }
 
 /// What to do.
@@ -256,7 +271,7 @@ pub enum Command {
     Retention(RetentionCommand),
     /// Make a running server read its rules again
     ///
-    /// Reads the configuration, carbon's storage-schemas.conf and storage-aggregation.conf and the files of [rules] again, as SIGHUP
+    /// Reads the configuration, carbon's storage-schemas.conf and storage-aggregation.conf and the files of `rules` again, as SIGHUP
     /// does. Metrics whose rule has changed move to their new policy; what is stored stays readable. If a file is bad, the
     /// old rules stay in force.
     #[command(after_help = "Examples:
@@ -354,242 +369,6 @@ pub struct CheckConfig {
     pub name: Option<String>,
 }
 
-/// Arguments of `find`.
-#[derive(Clone, Debug, Args)]
-pub struct Find {
-    /// A glob
-    pub glob: String,
-}
-
-/// Arguments of `read`.
-#[derive(Clone, Debug, Args)]
-pub struct Read {
-    /// A metric, a glob or an expression
-    pub target: String,
-    /// Start of the time window
-    #[arg(long, value_name = "TIME", default_value = "-24h", allow_hyphen_values = true)]
-    pub from: String,
-    /// End of the time window
-    #[arg(long, value_name = "TIME", default_value = "now", allow_hyphen_values = true)]
-    pub until: String,
-}
-
-/// Arguments of `write`.
-#[derive(Clone, Debug, Args)]
-pub struct Write {
-    /// The metric; created if it is new
-    pub name: String,
-    /// The value: a number
-    #[arg(allow_negative_numbers = true, value_parser = parse_value)]
-    pub value: f64,
-    /// Seconds since 1970 [default: now]
-    #[arg(value_name = "TS")]
-    pub timestamp: Option<u32>,
-    /// Create a new store if there is none
-    #[arg(long)]
-    pub create: bool,
-}
-
-/// Arguments of `delete`.
-#[derive(Clone, Debug, Args)]
-pub struct Delete {
-    /// A glob, and tags that the metrics must have; all metrics that match are deleted
-    #[arg(value_name = "GLOB[;TAG=GLOB]...")]
-    pub glob: String,
-    /// Only print what would be deleted
-    #[arg(long)]
-    pub dry_run: bool,
-    /// The running server to ask [default: the store of the configuration, or the server that runs on it]
-    #[arg(long, value_name = "URL")]
-    pub url: Option<String>,
-}
-
-/// Arguments of `copy`.
-#[derive(Clone, Debug, Args)]
-pub struct Copy {
-    /// A metric; with --recursive a directory and the metric of the same name, if there is one; with --to a glob
-    pub source: String,
-    /// Its new name
-    #[arg(required_unless_present = "to", conflicts_with = "to")]
-    pub destination: Option<String>,
-    /// Copy everything below SOURCE
-    #[arg(long, short, conflicts_with = "to")]
-    pub recursive: bool,
-    /// Copy slots that start at this time or later [default: all]
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
-    pub from: Option<String>,
-    /// Copy slots that start before this time [default: all]
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
-    pub until: Option<String>,
-    /// Only print what would be copied
-    #[arg(long)]
-    pub dry_run: bool,
-    /// Copying to another place.
-    #[command(flatten)]
-    pub elsewhere: Elsewhere,
-}
-
-/// What to count.
-#[derive(Clone, Debug, Args)]
-pub struct Cardinality {
-    /// Only names below this directory
-    #[arg(value_name = "DIRECTORY")]
-    pub below: Option<String>,
-    /// Count by this many components of the name
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub depth: usize,
-    /// Lines of each list
-    #[arg(long, value_name = "N", default_value_t = 20)]
-    pub limit: usize,
-}
-
-/// Arguments of `du`.
-#[derive(Clone, Debug, Args)]
-pub struct Usage {
-    /// A glob, and tags that the metrics must have
-    #[arg(value_name = "GLOB[;TAG=GLOB]...")]
-    pub glob: String,
-    /// The running server to ask [default: the store of the configuration, or the server that runs on it]
-    #[arg(long, value_name = "URL")]
-    pub url: Option<String>,
-}
-
-/// Arguments of `stats`.
-#[derive(Clone, Debug, Args)]
-pub struct Stats {
-    /// The running server to ask [default: the store of the configuration, or the server that runs on it]
-    #[arg(long, value_name = "URL")]
-    pub url: Option<String>,
-}
-
-/// Arguments of `info`.
-#[derive(Clone, Debug, Args)]
-pub struct Info {
-    /// A metric name
-    pub name: String,
-    /// The running server to ask [default: the store of the configuration, or the server that runs on it]
-    #[arg(long, value_name = "URL")]
-    pub url: Option<String>,
-}
-
-/// Arguments of `retention`.
-#[derive(Clone, Debug, Args)]
-pub struct RetentionCommand {
-    /// What to do
-    #[command(subcommand)]
-    pub action: RetentionAction,
-}
-
-/// What to do with retention rules.
-#[derive(Clone, Debug, Subcommand)]
-pub enum RetentionAction {
-    /// Show which metrics the rules would move to another policy, and what that saves and loses
-    ///
-    /// Reads the rules as the files have them now and compares them with the policies of all metrics. Changes nothing: a reload or
-    /// a restart puts the rules in force.
-    #[command(after_help = "Examples:
-  plumbago retention plan
-  plumbago retention plan --output json")]
-    Plan(RetentionPlan),
-}
-
-/// Arguments of `retention plan`.
-#[derive(Clone, Debug, Args)]
-pub struct RetentionPlan {
-    /// The running server to ask [default: the store of the configuration, or the server that runs on it]
-    #[arg(long, value_name = "URL")]
-    pub url: Option<String>,
-}
-
-/// Arguments of `reload`.
-#[derive(Clone, Debug, Args)]
-pub struct Reload {
-    /// The running server [default: the one of the configuration]
-    #[arg(long, value_name = "URL")]
-    pub url: Option<String>,
-}
-
-/// Arguments of `backup`.
-#[derive(Clone, Debug, Args)]
-pub struct Backup {
-    /// An empty directory, a new one, or one with an earlier backup
-    pub dir: PathBuf,
-    /// The running server to ask [default: the store of the configuration, or the server that runs on it]
-    #[arg(long, value_name = "URL")]
-    pub url: Option<String>,
-}
-
-/// Arguments of `restore`.
-#[derive(Clone, Debug, Args)]
-pub struct Restore {
-    /// The directory that was given to `backup`
-    pub dir: PathBuf,
-    /// Only compare the checksums
-    #[arg(long)]
-    pub check: bool,
-}
-
-/// Arguments of `dump`.
-#[derive(Clone, Debug, Args)]
-pub struct Dump {
-    /// A block, a log segment or the catalogue
-    pub file: PathBuf,
-}
-
-/// Arguments of `schema`.
-#[derive(Clone, Debug, Args)]
-pub struct Schema {
-    /// What to do
-    #[arg(value_enum)]
-    pub action: SchemaAction,
-    /// With apply: also create the keyspaces
-    #[arg(long)]
-    pub create_keyspaces: bool,
-    /// With print and apply: replication of the keyspaces [default: three replicas, or as many as there are nodes]
-    #[arg(long, value_name = "JSON")]
-    pub replication: Option<String>,
-}
-
-/// What to do with the schema.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum SchemaAction {
-    /// Print the statements.
-    Print,
-    /// Create what is missing.
-    Apply,
-    /// Report differences.
-    Check,
-}
-
-/// Arguments of `clean`.
-#[derive(Clone, Debug, Args)]
-pub struct Clean {
-    /// Only print what would be deleted
-    #[arg(long)]
-    pub dry_run: bool,
-    /// Delete metrics that received no points for this long [default: the longest configured retention]
-    #[arg(long, value_name = "TIME")]
-    pub unwritten_for: Option<String>,
-}
-
-/// Arguments of `repair`.
-#[derive(Clone, Debug, Args)]
-pub struct Repair {
-    /// Only print what would be repaired
-    #[arg(long)]
-    pub dry_run: bool,
-}
-
-/// Arguments of `estimate`.
-#[derive(Clone, Debug, Args)]
-pub struct Estimate {
-    /// How many metrics
-    pub metrics: u64,
-    /// Their retention, as in storage-schemas.conf [default: retention.default]
-    #[arg(long, value_name = "LIST")]
-    pub retention: Option<String>,
-}
-
 /// Arguments of `completions`.
 #[derive(Clone, Debug, Args)]
 pub struct Completions {
@@ -605,11 +384,12 @@ pub struct ManPage {
     pub command: Option<String>,
 }
 
-/// NaN means "no value", and the server would reject it: it is better to say so at once.
-fn parse_value(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(value) if !value.is_nan() => Ok(value),
-        Ok(_) => Err("NaN is not stored; leave the point out instead".to_owned()),
-        Err(_) => Err("not a number".to_owned()),
-    }
+/// Arguments of `estimate`.
+#[derive(Clone, Debug, Args)]
+pub struct Estimate {
+    /// How many metrics
+    pub metrics: u64,
+    /// Their retention, as in storage-schemas.conf [default: retention.default]
+    #[arg(long, value_name = "LIST")]
+    pub retention: Option<String>,
 }

@@ -24,7 +24,7 @@ const LOOK: Duration = Duration::from_millis(200);
 pub(in crate::cli) fn backup(config: &Config, arguments: &Backup, output: Output) -> Result<()> {
     must_be_embedded(config)?;
     let dir = std::path::absolute(&arguments.dir)?;
-    let made = match Door::out(config, arguments.url.as_deref())? {
+    let made = match Door::out(config, arguments.server.url.as_deref())? {
         Door::Server(server) => shown(|| state_of(&server).ok(), || ask(&server, &dir))?,
         Door::Store(engine) => shown(|| Some(engine.backup_state()), || Ok(engine.back_up(&dir)?))?,
     };

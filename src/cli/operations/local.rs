@@ -28,7 +28,7 @@ fn leaves(engine: &Engine, text: &str) -> Result<Vec<(MetricId, String)>> {
 
 /// Deletes metrics with their points, in the store or through the server that runs on it.
 pub(super) fn delete(config: &Config, arguments: &Delete, output: Output) -> Result<()> {
-    let door = Door::out(config, arguments.url.as_deref())?;
+    let door = Door::out(config, arguments.server.url.as_deref())?;
     let Deleted { metrics, only_directories: missed, .. } = match &door {
         Door::Store(engine) => engine.delete_matching(&arguments.glob, arguments.dry_run)?,
         Door::Server(server) => {
@@ -65,7 +65,7 @@ pub(super) fn copy(config: &Config, order: &Order, output: Output) -> Result<()>
 
 /// Prints how many metrics a glob has and what they take up.
 pub(super) fn du(config: &Config, arguments: &Usage, output: Output) -> Result<()> {
-    let door = Door::out(config, arguments.url.as_deref())?;
+    let door = Door::out(config, arguments.server.url.as_deref())?;
     let used: http::Usage = match &door {
         Door::Store(engine) => engine.usage(&arguments.glob)?,
         Door::Server(server) => answer(&server.get("/internal/usage", &[("query", &arguments.glob)])?)?,
@@ -88,7 +88,7 @@ pub(super) fn du(config: &Config, arguments: &Usage, output: Output) -> Result<(
 
 /// Prints numbers about the store.
 pub(super) fn stats(config: &Config, arguments: &Stats, output: Output) -> Result<()> {
-    let door = Door::out(config, arguments.url.as_deref())?;
+    let door = Door::out(config, arguments.server.url.as_deref())?;
     let stats: http::Stats = match &door {
         Door::Store(engine) => engine.stats()?,
         Door::Server(server) => answer(&server.get("/internal/stats", &[])?)?,
@@ -110,7 +110,7 @@ pub(super) fn stats(config: &Config, arguments: &Stats, output: Output) -> Resul
 pub(super) fn info(config: &Config, arguments: &Info, output: Output) -> Result<()> {
     let name = canonical_name(&arguments.name, config.ingest.max_name_bytes)
         .map_err(|e| UsageError(e.to_string()))?;
-    let door = Door::out(config, arguments.url.as_deref())?;
+    let door = Door::out(config, arguments.server.url.as_deref())?;
     let found: Option<Description> = match &door {
         Door::Store(engine) => engine.describe_metric(&name)?,
         Door::Server(server) => match server.find("/internal/info", &[("name", &name)])? {

@@ -11,7 +11,7 @@ use plumbago_model::Policy;
 
 /// Prints which metrics the rules of the configuration would move to another policy.
 pub(in crate::cli) fn plan(config: &Config, arguments: &RetentionPlan, output: Output) -> Result<()> {
-    let door = Door::out(config, arguments.url.as_deref())?;
+    let door = Door::out(config, arguments.server.url.as_deref())?;
     let plan: http::RetentionPlan = match &door {
         Door::Store(engine) => engine.plan(&config.retention)?,
         Door::Server(server) => {

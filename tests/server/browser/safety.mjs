@@ -38,8 +38,14 @@ test("names with HTML in them are shown as they are and never run", async () => 
     await page.getByLabel("Search metrics").fill(name.split(";")[0].slice(0, 14));
     await page.locator(".search [role=option]").first().waitFor();
     await page.goto(`${url}#${new URLSearchParams({ target: name })}`);
+    const query = page.getByLabel("Query A", { exact: true });
+    // The page follows its address in its own time, and would close a search that had already begun.
+    await page.waitForFunction(
+      (text) => document.querySelector('[aria-label="Query A"]')?.value === text,
+      name,
+    );
     await page.locator("#legend .series, #note:not(:empty)").first().waitFor();
-    await page.getByLabel("Query A", { exact: true }).focus();
+    await query.focus();
   }
   const image = names.find((name) => name.includes("<img"));
   await page.goto(`${url}#${new URLSearchParams({ target: image })}`);

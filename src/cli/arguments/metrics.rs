@@ -1,0 +1,124 @@
+//! The arguments of commands that look at metrics and change them.
+
+use clap::Args;
+
+use super::{Elsewhere, Server};
+
+/// Arguments of `find`.
+#[derive(Clone, Debug, Args)]
+pub struct Find {
+    /// A glob
+    pub glob: String,
+}
+
+/// Arguments of `read`.
+#[derive(Clone, Debug, Args)]
+pub struct Read {
+    /// A metric, a glob or an expression
+    pub target: String,
+    /// Start of the time window
+    #[arg(long, value_name = "TIME", default_value = "-24h", allow_hyphen_values = true)]
+    pub from: String,
+    /// End of the time window
+    #[arg(long, value_name = "TIME", default_value = "now", allow_hyphen_values = true)]
+    pub until: String,
+}
+
+/// Arguments of `write`.
+#[derive(Clone, Debug, Args)]
+pub struct Write {
+    /// The metric; created if it is new
+    pub name: String,
+    /// The value: a number
+    #[arg(allow_negative_numbers = true, value_parser = parse_value)]
+    pub value: f64,
+    /// Seconds since 1970 [default: now]
+    #[arg(value_name = "TS")]
+    pub timestamp: Option<u32>,
+    /// Create a new store if there is none
+    #[arg(long)]
+    pub create: bool,
+}
+
+/// Arguments of `delete`.
+#[derive(Clone, Debug, Args)]
+pub struct Delete {
+    /// A glob, and tags that the metrics must have; all metrics that match are deleted
+    #[arg(value_name = "GLOB[;TAG=GLOB]...")]
+    pub glob: String,
+    /// Only print what would be deleted
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Which server to ask.
+    #[command(flatten)]
+    pub server: Server,
+}
+
+/// Arguments of `copy`.
+#[derive(Clone, Debug, Args)]
+pub struct Copy {
+    /// A metric; with --recursive a directory and the metric of the same name, if there is one; with --to a glob
+    pub source: String,
+    /// Its new name
+    #[arg(required_unless_present = "to", conflicts_with = "to")]
+    pub destination: Option<String>,
+    /// Copy everything below SOURCE
+    #[arg(long, short, conflicts_with = "to")]
+    pub recursive: bool,
+    /// Copy slots that start at this time or later [default: all]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub from: Option<String>,
+    /// Copy slots that start before this time [default: all]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub until: Option<String>,
+    /// Only print what would be copied
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Copying to another place.
+    #[command(flatten)]
+    pub elsewhere: Elsewhere,
+}
+
+/// Arguments of `info`.
+#[derive(Clone, Debug, Args)]
+pub struct Info {
+    /// A metric name
+    pub name: String,
+    /// Which server to ask.
+    #[command(flatten)]
+    pub server: Server,
+}
+
+/// Arguments of `du`.
+#[derive(Clone, Debug, Args)]
+pub struct Usage {
+    /// A glob, and tags that the metrics must have
+    #[arg(value_name = "GLOB[;TAG=GLOB]...")]
+    pub glob: String,
+    /// Which server to ask.
+    #[command(flatten)]
+    pub server: Server,
+}
+
+/// What to count.
+#[derive(Clone, Debug, Args)]
+pub struct Cardinality {
+    /// Only names below this directory
+    #[arg(value_name = "DIRECTORY")]
+    pub below: Option<String>,
+    /// Count by this many components of the name
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub depth: usize,
+    /// Lines of each list
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub limit: usize,
+}
+
+/// NaN means "no value", and the server would reject it: it is better to say so at once.
+fn parse_value(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(value) if !value.is_nan() => Ok(value),
+        Ok(_) => Err("NaN is not stored; leave the point out instead".to_owned()),
+        Err(_) => Err("not a number".to_owned()),
+    }
+}

@@ -1,0 +1,123 @@
+//! The arguments of commands that look after a store and its server.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+use super::Server;
+
+/// Arguments of `stats`.
+#[derive(Clone, Debug, Args)]
+pub struct Stats {
+    /// Which server to ask.
+    #[command(flatten)]
+    pub server: Server,
+}
+
+/// Arguments of `retention`.
+#[derive(Clone, Debug, Args)]
+pub struct RetentionCommand {
+    /// What to do
+    #[command(subcommand)]
+    pub action: RetentionAction,
+}
+
+/// What to do with retention rules.
+#[derive(Clone, Debug, Subcommand)]
+pub enum RetentionAction {
+    /// Show which metrics the rules would move to another policy, and what that saves and loses
+    ///
+    /// Reads the rules as the files have them now and compares them with the policies of all metrics. Changes nothing: a reload or
+    /// a restart puts the rules in force.
+    #[command(after_help = "Examples:
+  plumbago retention plan
+  plumbago retention plan --output json")]
+    Plan(RetentionPlan),
+}
+
+/// Arguments of `retention plan`.
+#[derive(Clone, Debug, Args)]
+pub struct RetentionPlan {
+    /// Which server to ask.
+    #[command(flatten)]
+    pub server: Server,
+}
+
+/// Arguments of `reload`.
+#[derive(Clone, Debug, Args)]
+pub struct Reload {
+    /// The running server [default: the one of the configuration]
+    #[arg(long, value_name = "URL")]
+    pub url: Option<String>,
+}
+
+/// Arguments of `backup`.
+#[derive(Clone, Debug, Args)]
+pub struct Backup {
+    /// An empty directory, a new one, or one with an earlier backup
+    pub dir: PathBuf,
+    /// Which server to ask.
+    #[command(flatten)]
+    pub server: Server,
+}
+
+/// Arguments of `restore`.
+#[derive(Clone, Debug, Args)]
+pub struct Restore {
+    /// The directory that was given to `backup`
+    pub dir: PathBuf,
+    /// Only compare the checksums
+    #[arg(long)]
+    pub check: bool,
+}
+
+/// Arguments of `dump`.
+#[derive(Clone, Debug, Args)]
+pub struct Dump {
+    /// A block, a log segment or the catalogue
+    pub file: PathBuf,
+}
+
+/// Arguments of `schema`.
+#[derive(Clone, Debug, Args)]
+pub struct Schema {
+    /// What to do
+    #[arg(value_enum)]
+    pub action: SchemaAction,
+    /// With apply: also create the keyspaces
+    #[arg(long)]
+    pub create_keyspaces: bool,
+    /// With print and apply: replication of the keyspaces [default: three replicas, or as many as there are nodes]
+    #[arg(long, value_name = "JSON")]
+    pub replication: Option<String>,
+}
+
+/// What to do with the schema.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SchemaAction {
+    /// Print the statements.
+    Print,
+    /// Create what is missing.
+    Apply,
+    /// Report differences.
+    Check,
+}
+
+/// Arguments of `clean`.
+#[derive(Clone, Debug, Args)]
+pub struct Clean {
+    /// Only print what would be deleted
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Delete metrics that received no points for this long [default: the longest configured retention]
+    #[arg(long, value_name = "TIME")]
+    pub unwritten_for: Option<String>,
+}
+
+/// Arguments of `repair`.
+#[derive(Clone, Debug, Args)]
+pub struct Repair {
+    /// Only print what would be repaired
+    #[arg(long)]
+    pub dry_run: bool,
+}
