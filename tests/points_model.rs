@@ -1,11 +1,11 @@
-//! The points of metrics against a plain map: random writes, late and very old points, deletions, changed policies, cuts, fills,
+//! The points of metrics against a plain map: random writes, late and very old points, deletions, new names, changed policies, cuts, fills,
 //! merges, crashes and restarts. After each step every stage reads as the map says, before and after another crash.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 
-use plumbago::log::{Log, encode_deleted};
+use plumbago::log::{Log, encode_deleted, encode_renamed};
 use plumbago::rollup::{Names, Opened, Points};
 use plumbago::store::embedded::Embedded;
 use plumbago_model::{Cancel, MetricId, Partial, Point, Policy, Stage};
@@ -36,6 +36,8 @@ enum Step {
         value: i32,
     },
     Delete(usize),
+    /// The metric gets another name, which may belong to one that was renamed earlier and goes now. Its old name is free.
+    Rename(usize),
     /// The rule of the moving metric changes.
     Move,
     Cut,
@@ -52,6 +54,7 @@ fn step() -> impl Strategy<Value = Step> {
         16 => (0..FIRST_POLICIES.len(), age, -50i32..50)
             .prop_map(|(metric, age, value)| Step::Write { metric, age, value }),
         1 => (0..FIRST_POLICIES.len()).prop_map(Step::Delete),
+        1 => (0..FIRST_POLICIES.len()).prop_map(Step::Rename),
         1 => Just(Step::Move),
         3 => Just(Step::Cut),
         3 => Just(Step::Fill),
@@ -77,6 +80,15 @@ impl Names for Known {
 
     fn remove(&mut self, id: MetricId) {
         self.0.retain(|_, known| *known != id);
+    }
+
+    fn rename(&mut self, id: MetricId, name: &str) -> bool {
+        if let Some(owner) = self.0.get(name) {
+            return *owner == id;
+        }
+        self.remove(id);
+        self.add(id, name);
+        true
     }
 }
 
@@ -122,6 +134,11 @@ impl Engine {
 
 fn name(metric: usize) -> String {
     format!("metric.m{metric}")
+}
+
+/// What a metric is called after it was renamed.
+fn new_name(metric: usize) -> String {
+    format!("renamed.m{metric}")
 }
 
 /// What was written to a metric since it was created.
@@ -170,13 +187,16 @@ struct World {
     engine: Option<Engine>,
     now: u32,
     written: Vec<Written>,
+    /// What the renamed ones have.
+    renamed: Vec<Written>,
 }
 
 impl World {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let engine = Some(Engine::open(dir.path(), NOW));
-        Self { dir, engine, now: NOW, written: vec![Written::default(); FIRST_POLICIES.len()] }
+        let written = vec![Written::default(); FIRST_POLICIES.len()];
+        Self { dir, engine, now: NOW, renamed: written.clone(), written }
     }
 
     fn engine(&mut self) -> &mut Engine {
@@ -199,6 +219,7 @@ impl World {
                     self.written[metric] = Written::default();
                 }
             }
+            Step::Rename(metric) => self.rename(metric),
             Step::Move => self.change_policy(),
             Step::Cut => drop(self.engine().points.cut().unwrap()),
             Step::Fill => {
@@ -230,6 +251,18 @@ impl World {
         assert_eq!((done.stored, done.too_old), if level.is_some() { (1, 0) } else { (0, 1) });
     }
 
+    fn rename(&mut self, metric: usize) {
+        let Some(id) = self.engine().id(metric) else { return };
+        let engine = self.engine();
+        if let Some(other) = engine.known.0.get(&new_name(metric)).copied() {
+            engine.points.delete(&[other]).unwrap();
+            engine.known.remove(other);
+        }
+        engine.points.rename(&[(id, new_name(metric))]).unwrap();
+        assert!(engine.known.rename(id, &new_name(metric)));
+        self.renamed[metric] = std::mem::take(&mut self.written[metric]);
+    }
+
     fn change_policy(&mut self) {
         let (now, moves) = (self.now, self.written[MOVING].moves);
         if let (Some(id), Some(next)) = (self.engine().id(MOVING), NEXT_POLICIES.get(moves)) {
@@ -242,32 +275,32 @@ impl World {
 
     /// Every stage of every metric, read as a query reads it, against the map.
     fn check(&mut self, after: &str) {
-        let now = self.now;
         for metric in 0..FIRST_POLICIES.len() {
-            let written = self.written[metric].clone();
-            let policy = written.policy(metric);
-            let Some(id) = self.engine().id(metric) else {
-                assert!(
-                    written.raw.is_empty() && written.direct.is_empty(),
-                    "{metric} is gone after {after}"
-                );
-                continue;
-            };
-            for (level, &stage) in policy.retention.stages().iter().enumerate() {
-                // Where stage 0 is gone, data of earlier policies fills gaps as well as it can.
-                let known_from = if written.moves > 0 { now - 3600 } else { 0 };
-                for (slot, value) in self.engine().values(id, stage, now) {
-                    if slot < known_from {
-                        continue;
-                    }
-                    let want = written.expected(&policy, level, slot).unwrap_or(f64::NAN);
-                    let same = (value - want).abs() < 1e-9 || (value.is_nan() && want.is_nan());
-                    let age = now - slot.min(now);
-                    assert!(
-                        same,
-                        "after {after}: metric {metric} stage {stage} slot {slot} (age {age}): got {value}, want {want}"
-                    );
+            self.check_metric(metric, &name(metric), self.written[metric].clone(), after);
+            self.check_metric(metric, &new_name(metric), self.renamed[metric].clone(), after);
+        }
+    }
+
+    fn check_metric(&mut self, metric: usize, name: &str, written: Written, after: &str) {
+        let (now, policy) = (self.now, written.policy(metric));
+        let Some(id) = self.engine().known.0.get(name).copied() else {
+            assert!(written.raw.is_empty() && written.direct.is_empty(), "{name} is gone after {after}");
+            return;
+        };
+        for (level, &stage) in policy.retention.stages().iter().enumerate() {
+            // Where stage 0 is gone, data of earlier policies fills gaps as well as it can.
+            let known_from = if written.moves > 0 { now - 3600 } else { 0 };
+            for (slot, value) in self.engine().values(id, stage, now) {
+                if slot < known_from {
+                    continue;
                 }
+                let want = written.expected(&policy, level, slot).unwrap_or(f64::NAN);
+                let same = (value - want).abs() < 1e-9 || (value.is_nan() && want.is_nan());
+                let age = now - slot.min(now);
+                assert!(
+                    same,
+                    "after {after}: {name} stage {stage} slot {slot} (age {age}): got {value}, want {want}"
+                );
             }
         }
     }
@@ -436,4 +469,43 @@ fn a_deletion_that_only_the_log_has_is_final() {
 #[test]
 fn the_id_of_a_metric_that_was_deleted_before_it_was_recorded_is_not_used_again() {
     run(&[write(0, 0, 1), Step::Delete(0), Step::Cut, Step::Crash, write(3, 0, 2), Step::Cut], false);
+}
+
+#[test]
+fn a_new_name_that_only_the_log_has_is_kept() {
+    let mut world = World::new();
+    world.run(&write(0, 0, 1));
+    world.run(&Step::Cut);
+    let id = world.engine().id(0).unwrap();
+    // The process dies before the catalogue hears of it.
+    let (log_dir, floor) = {
+        let store = &world.engine().store;
+        (store.log_dir.clone(), store.points.snapshot().position().log_floor)
+    };
+    world.engine = None;
+    let mut frame = Vec::new();
+    encode_renamed(&[(id, new_name(0))], &mut frame);
+    Log::open(&log_dir, floor).unwrap().append(&frame).unwrap();
+    world.crash();
+    world.renamed[0] = std::mem::take(&mut world.written[0]);
+    world.check("the replay");
+    world.run(&write(0, 0, 2));
+    world.run(&Step::Cut);
+    world.crash();
+    world.check("a cut that removed the record");
+}
+
+#[test]
+fn a_name_goes_to_another_metric_before_the_next_cut() {
+    both_ways(&[
+        write(0, 20, 1),
+        Step::Rename(0),
+        write(0, 10, 2),
+        Step::Rename(0),
+        write(0, 0, 3),
+        Step::Crash,
+        Step::Delete(0),
+        write(0, 0, 4),
+        Step::Cut,
+    ]);
 }

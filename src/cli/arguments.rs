@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use clap::{Arg, ArgAction, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 
 pub use between::{Compare, Elsewhere, Fill};
-pub use metrics::{Cardinality, Copy, Delete, Find, Info, Read, Usage, Write};
+pub use metrics::{Cardinality, Copy, Delete, Find, Info, Read, Rename, Usage, Write};
 pub use moving::{
     Export, ExportCsv, ExportSelection, ExportTo, ExportWhisper, Import, ImportFrom, ImportWhisper,
 };
@@ -183,6 +183,18 @@ pub enum Command {
   plumbago delete 'servers.old1.**'
   plumbago delete 'disk.*;host=old1'             metrics with a tag")]
     Delete(Delete),
+    /// Rename a metric, and everything below it, with its history
+    ///
+    /// OLD is a metric, a directory, or both. Queries see the new names all at once. While a server runs on the store, it renames,
+    /// and nothing is lost: points that senders still send under an old name make a new metric of that name. Rename once more when
+    /// all senders use the new name. Where it exists already, the histories are merged: the points of the new name stay, and
+    /// those of the old one fill the gaps. A renamed metric keeps its retention until rules are reloaded. With Cassandra, every metric is
+    /// copied to its new name and then deleted, so switch the senders first.
+    #[command(after_help = "Examples:
+  plumbago rename servers.web1.cpu hosts.web1.cpu
+  plumbago rename --dry-run servers.web1 hosts.web1
+  plumbago rename 'disk.used;host=web1' 'disk.used;host=web01'")]
+    Rename(Rename),
     /// Copy metrics and their points to other names, or to another server
     ///
     /// A new destination gets the retention and aggregation of the source. An existing one keeps its points, except in slots

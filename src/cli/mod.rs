@@ -18,8 +18,8 @@ use std::process::ExitCode;
 pub use arguments::{
     Arguments, Backup, Cardinality, CheckConfig, Clean, Command, Compare, Completions, Copy, Delete, Dump,
     Elsewhere, Estimate, Export, ExportCsv, ExportSelection, ExportTo, ExportWhisper, Fill, Find, Global,
-    Import, ImportFrom, ImportWhisper, Info, LogFormat, ManPage, Output, Read, Reload, Repair, Restore,
-    RetentionAction, RetentionCommand, RetentionPlan, Schema, SchemaAction, Stats, Usage, Write,
+    Import, ImportFrom, ImportWhisper, Info, LogFormat, ManPage, Output, Read, Reload, Rename, Repair,
+    Restore, RetentionAction, RetentionCommand, RetentionPlan, Schema, SchemaAction, Stats, Usage, Write,
 };
 
 use crate::config::{ConfigError, Loaded, Sources};
@@ -55,6 +55,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         Command::Read(args) => operations::read(config, args, output),
         Command::Write(args) => operations::write(config, args),
         Command::Delete(args) => operations::delete(config, args, output),
+        Command::Rename(args) => operations::rename(config, args, output),
         Command::Copy(args) => operations::copy(config, args, output),
         Command::Import(args) => operations::import(config, args, output),
         Command::Export(args) => operations::export(config, args, output),

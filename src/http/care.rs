@@ -1,4 +1,4 @@
-//! Looking after the metrics of a running server: `/internal/delete`, `usage`, `stats` and `info`.
+//! Looking after the metrics of a running server: `/internal/delete`, `rename`, `usage`, `stats` and `info`.
 
 use std::sync::Arc;
 
@@ -23,6 +23,17 @@ pub struct Deleted {
     pub metrics: Vec<String>,
     /// Nothing but directories matched.
     pub only_directories: bool,
+}
+
+/// What was renamed, or would be.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Renamed {
+    /// False for a trial.
+    pub renamed: bool,
+    /// The old and the new names, in the order of the old ones.
+    pub metrics: Vec<(String, String)>,
+    /// How many of them became one with a metric that had the new name already.
+    pub merged: u64,
 }
 
 /// What some metrics take up.
@@ -75,6 +86,10 @@ pub trait Care {
     /// Deletes the metrics that a glob matches, with their points; `;tag=GLOB` behind it means tagged ones. A trial only lists them.
     fn delete_matching(&self, query: &str, trial: bool) -> Result<Deleted, QueryError>;
 
+    /// Renames a metric and everything below it, with its points. What has the new name already gets what it lacks. A trial only
+    /// lists them.
+    fn rename(&self, from: &str, to: &str, trial: bool) -> Result<Renamed, QueryError>;
+
     /// The names of all metrics that a glob matches, with tags and without; `;tag=GLOB` behind it means tagged ones.
     fn names(&self, query: &str) -> Result<Vec<String>, QueryError>;
 
@@ -103,6 +118,20 @@ pub(super) async fn delete(State(api): State<Arc<Api>>, call: Call) -> Result<Re
             tracing::info!(query, metrics = deleted.metrics.len(), "metrics were deleted by a call");
         }
         Ok(Some(deleted))
+    })
+    .await
+}
+
+/// `POST /internal/rename`: `from`, `to`, and `dry_run` to only list.
+pub(super) async fn rename(State(api): State<Arc<Api>>, call: Call) -> Result<Response, Failure> {
+    let (from, to) = (required(&call, "from")?, required(&call, "to")?);
+    let trial = call.params.switch("dry_run")?;
+    answered(api, move |care| {
+        let renamed = care.rename(&from, &to, trial)?;
+        if !trial {
+            tracing::info!(from, to, metrics = renamed.metrics.len(), "metrics were renamed by a call");
+        }
+        Ok(Some(renamed))
     })
     .await
 }

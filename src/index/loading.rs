@@ -84,6 +84,15 @@ impl Loading {
         }
     }
 
+    /// Gives a metric another name. False if another metric has it.
+    pub fn rename(&mut self, id: MetricId, name: &str) -> bool {
+        if let Some(owner) = self.lookup(name.as_bytes()) {
+            return owner == id;
+        }
+        self.remove(id);
+        self.insert(id, name).is_ok()
+    }
+
     /// The index, and the metrics that could not be added to it.
     pub fn finish(mut self) -> (Index, Vec<(MetricId, InsertError)>) {
         self.hand_over();

@@ -141,6 +141,19 @@ impl Index {
         true
     }
 
+    /// Gives a metric another name, with which it is found from now on. After an error it has its old name.
+    pub fn rename(&mut self, id: MetricId, name: &str) -> Result<(), InsertError> {
+        let Some(old) = self.names.get(id.0).map(str::to_owned) else { return Ok(()) };
+        if let Some(id) = self.lookup(name.as_bytes()) {
+            return Err(InsertError::NameTaken { name: name.to_owned(), id });
+        }
+        self.remove(id);
+        self.insert(id, name).inspect_err(|_| {
+            // Its room is still there.
+            let _ = self.insert(id, &old);
+        })
+    }
+
     /// Makes a metric findable by the parts of its name.
     fn place(&mut self, id: MetricId, name: &str) -> Result<(), InsertError> {
         if is_tagged(name) {

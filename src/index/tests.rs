@@ -165,6 +165,24 @@ fn a_removed_metric_is_gone_everywhere() {
 }
 
 #[test]
+fn a_renamed_metric_is_found_under_its_new_name_alone() {
+    let index = index(&["a.b.c", "a.d", "disk;host=x"]);
+    index.write().rename(MetricId(0), "z.c").unwrap();
+    index.write().rename(MetricId(2), "disk;host=y").unwrap();
+    assert_eq!(paths(&index, "*"), ["a.", "z."]);
+    assert_eq!(paths(&index, "a.*"), ["a.d"], "the empty directory is gone");
+    assert_eq!(paths(&index, "z.*"), ["z.c"]);
+    assert_eq!(index.read().lookup(b"disk;host=y"), Some(MetricId(2)));
+    assert_eq!(index.read().lookup(b"disk;host=x"), None);
+    assert_eq!((index.read().name(MetricId(0)), index.read().len()), (Some("z.c"), 3));
+    // The old name may belong to somebody else now, and a name that is taken stays taken.
+    index.write().insert(MetricId(7), "a.b.c").unwrap();
+    let taken = index.write().rename(MetricId(1), "z.c").unwrap_err();
+    assert_eq!(taken, InsertError::NameTaken { name: "z.c".to_owned(), id: MetricId(0) });
+    assert_eq!(index.read().lookup(b"a.d"), Some(MetricId(1)));
+}
+
+#[test]
 fn too_many_hits_name_the_limit_and_the_key() {
     let index = index(&["a.b", "a.c", "a.d"]);
     let limited =

@@ -18,6 +18,7 @@ const POINTS: u8 = 1;
 const METRICS: u8 = 2;
 const POLICIES: u8 = 3;
 const DELETED: u8 = 4;
+const RENAMED: u8 = 5;
 const POINT_BYTES: usize = 16;
 /// Points in one record. It stays far below [`MAX_RECORD`].
 const RECORD_POINTS: usize = 1 << 18;
@@ -38,6 +39,8 @@ pub enum Record {
     Policies(Vec<(PolicyId, Policy)>),
     /// Metrics that were deleted.
     Deleted(Vec<MetricId>),
+    /// Metrics that have other names from here on.
+    Renamed(Vec<(MetricId, String)>),
 }
 
 /// Appends the points, as several frames if there are very many.
@@ -90,6 +93,16 @@ pub fn encode_deleted(metrics: &[MetricId], out: &mut Vec<u8>) {
     });
 }
 
+/// Appends a frame of new names of known metrics.
+pub fn encode_renamed(names: &[(MetricId, String)], out: &mut Vec<u8>) {
+    frame(RENAMED, out, |out| {
+        for (id, name) in names {
+            out.extend_from_slice(&id.0.to_le_bytes());
+            push_text(name, out);
+        }
+    });
+}
+
 #[expect(clippy::indexing_slicing, reason = "it writes only within what it has just appended")]
 fn frame(kind: u8, out: &mut Vec<u8>, body: impl FnOnce(&mut Vec<u8>)) {
     let start = out.len();
@@ -119,6 +132,7 @@ pub(super) fn decode(content: &[u8]) -> Result<Record, String> {
         }
         POLICIES => reader.all(|r| Ok((PolicyId(r.u32()?), r.text()?.parse()?))).map(Record::Policies),
         DELETED => reader.all(|r| Ok(MetricId(r.u32()?))).map(Record::Deleted),
+        RENAMED => reader.all(|r| Ok((MetricId(r.u32()?), r.text()?))).map(Record::Renamed),
         other => Err(format!("record kind {other} is unknown")),
     }
 }
@@ -194,6 +208,11 @@ mod tests {
         out.clear();
         encode_deleted(&[MetricId(9)], &mut out);
         assert_eq!(decode(content(&out)), Ok(Record::Deleted(vec![MetricId(9)])));
+
+        out.clear();
+        let names = vec![(MetricId(3), "ü.b".to_owned()), (MetricId(1), "c;d=e".to_owned())];
+        encode_renamed(&names, &mut out);
+        assert_eq!(decode(content(&out)), Ok(Record::Renamed(names)));
     }
 
     proptest::proptest! {

@@ -104,6 +104,27 @@ impl Resolver {
         Ok(fresh.into_iter().map(|(id, ..)| id).collect())
     }
 
+    /// Gives metrics other names; for readers all of them change at one moment. Returns those whose names were free.
+    pub fn rename(&self, names: &[(MetricId, String)]) -> Result<Vec<MetricId>, PointsError> {
+        // A sender may not create any of the names meanwhile.
+        let _no_creation = self.creator.lock();
+        let free: Vec<(MetricId, String)> = {
+            let index = self.index.read();
+            let is_free = |(id, name): &&(MetricId, String)| {
+                index.name(*id).is_some() && index.lookup(name.as_bytes()).is_none()
+            };
+            names.iter().filter(is_free).cloned().collect()
+        };
+        self.points.rename(&free)?;
+        let mut index = self.index.write();
+        for (id, name) in &free {
+            if let Err(error) = index.rename(*id, name) {
+                tracing::error!(name, %error, "the index refused a new name; the next start has it");
+            }
+        }
+        Ok(free.into_iter().map(|(id, _)| id).collect())
+    }
+
     fn resolve_misses<'a>(
         &self,
         batch: &Batch<'a>,

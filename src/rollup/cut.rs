@@ -345,6 +345,10 @@ mod tests {
             self.catalogue.set_policies(changes)
         }
 
+        fn rename(&self, names: &[(MetricId, String)]) -> Result<(), StoreError> {
+            self.catalogue.rename(names)
+        }
+
         fn delete(&self, metrics: &[MetricId]) -> Result<(), StoreError> {
             self.catalogue.delete(metrics)
         }

@@ -179,6 +179,11 @@ impl Head {
         self.direct.remove(&id);
     }
 
+    /// Are there no points of this metric?
+    pub(super) fn is_empty_of(&self, id: MetricId) -> bool {
+        self.states.get(id.index()).is_none_or(|state| state.newest == NONE) && self.direct(id).is_empty()
+    }
+
     /// No metric has this id or a higher one.
     pub(super) fn id_bound(&self) -> u32 {
         self.states.len() as u32

@@ -26,6 +26,7 @@ mod points;
 mod policies;
 mod recent;
 mod recovery;
+mod rename;
 mod running;
 #[cfg(test)]
 mod testing;

@@ -294,13 +294,23 @@ impl Points {
     /// Forgets metrics and their points.
     pub fn delete(&self, ids: &[MetricId]) -> Result<(), PointsError> {
         let _cutting = self.cutting.lock();
+        self.log_deleted(&mut self.log.lock(), ids)?;
+        self.erase(ids)
+    }
+
+    /// The first half of a deletion: no point of these metrics is accepted any more.
+    pub(super) fn log_deleted(&self, log: &mut Log, ids: &[MetricId]) -> Result<(), PointsError> {
         let mut frame = Vec::new();
         encode_deleted(ids, &mut frame);
-        self.log.lock().append(&frame)?;
+        log.append(&frame)?;
         self.forget(ids);
-        self.catalogue.delete(ids)?;
-        self.store.delete(ids)?;
         Ok(())
+    }
+
+    /// The second half of a deletion: the catalogue and the store have them no more.
+    pub(super) fn erase(&self, ids: &[MetricId]) -> Result<(), PointsError> {
+        self.catalogue.delete(ids)?;
+        Ok(self.store.delete(ids)?)
     }
 
     /// Drops metrics from memory only, as a replay of the log does.

@@ -24,6 +24,9 @@ pub trait Names {
 
     /// A metric that the log says was deleted.
     fn remove(&mut self, id: MetricId);
+
+    /// A metric that the log says was renamed. False if another metric has that name by now.
+    fn rename(&mut self, id: MetricId, name: &str) -> bool;
 }
 
 /// Points that are ready to be written and read.
@@ -48,10 +51,18 @@ impl Points {
         // This comes before the replay because it creates the directory. New records go to a new segment, after the replayed ones.
         let log = Log::open(log_dir, floor)?;
         let points = Points::empty(store, catalogue, log, head_points);
-        let mut recovery = Recovery { points: &points, names, now, next_id: 0, half_deleted: Vec::new() };
+        let mut recovery = Recovery {
+            points: &points,
+            names,
+            now,
+            next_id: 0,
+            half_deleted: Vec::new(),
+            half_renamed: Vec::new(),
+        };
         recovery.load()?;
         recovery.replay(log_dir, floor)?;
         recovery.finish_deletions()?;
+        recovery.finish_renames()?;
         let next_id = MetricId(recovery.next_id);
         Ok(Opened { points, next_id })
     }
@@ -98,6 +109,8 @@ struct Recovery<'a, N> {
     next_id: u32,
     /// Metrics that the log says were deleted, and that the catalogue still has.
     half_deleted: Vec<MetricId>,
+    /// Names of the log that the catalogue may lack.
+    half_renamed: Vec<(MetricId, String)>,
 }
 
 impl<N: Names> Recovery<'_, N> {
@@ -119,6 +132,9 @@ impl<N: Names> Recovery<'_, N> {
                 metrics.into_iter().for_each(|(id, policy, name)| self.replay_created(id, policy, name));
             }
             Record::Deleted(ids) => self.replay_deleted(&ids),
+            Record::Renamed(names) => {
+                names.into_iter().for_each(|(id, name)| self.replay_renamed(id, name));
+            }
         })?;
         for damage in &found.damage {
             tracing::warn!(path = %damage.path.display(), offset = damage.offset, detail = damage.detail, "damaged log record");
@@ -139,10 +155,11 @@ impl<N: Names> Recovery<'_, N> {
         }
     }
 
-    /// A known name comes from the catalogue: either this metric was recorded, or it was deleted and its name given to another.
+    /// A known id comes from the catalogue, maybe under a later name. A known name does too: this metric was deleted or renamed,
+    /// and its name given to another.
     fn replay_created(&mut self, id: MetricId, policy: PolicyId, name: String) {
         self.next_id = self.next_id.max(id.0 + 1);
-        if self.names.knows(&name) {
+        if self.points.state(id).is_some() || self.names.knows(&name) {
             return;
         }
         let record = MetricRecord { id, name, policies: vec![policy], span: Span::EMPTY };
@@ -158,6 +175,23 @@ impl<N: Names> Recovery<'_, N> {
         self.half_deleted.extend(ids.iter().copied().filter(|&id| is_recorded(id)));
         self.points.forget(ids);
         ids.iter().for_each(|&id| self.names.remove(id));
+    }
+
+    /// A name that another metric has by now was given to it later: this metric was renamed again or deleted, and a later record or
+    /// the catalogue says so.
+    fn replay_renamed(&mut self, id: MetricId, name: String) {
+        if self.points.state(id).is_some() && self.names.rename(id, &name) {
+            self.half_renamed.push((id, name));
+        }
+    }
+
+    /// Records names that were logged but not recorded before the process died.
+    fn finish_renames(&mut self) -> Result<(), PointsError> {
+        self.half_renamed.retain(|(id, _)| self.points.state(*id).is_some());
+        if !self.half_renamed.is_empty() {
+            self.points.catalogue().rename(&self.half_renamed)?;
+        }
+        Ok(())
     }
 
     /// Finishes deletions that were logged but not recorded before the process died. The next cut removes that part of the log,

@@ -24,6 +24,10 @@ impl Names for NoNames {
     fn add(&mut self, _: MetricId, _: &str) {}
 
     fn remove(&mut self, _: MetricId) {}
+
+    fn rename(&mut self, _: MetricId, _: &str) -> bool {
+        true
+    }
 }
 
 /// One metric in an embedded store.

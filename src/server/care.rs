@@ -1,7 +1,7 @@
 //! Looking after metrics: what the commands and `/internal/*` ask for.
 
 use super::engine::Engine;
-use crate::http::{Care, Deleted, Description, Reloaded, RetentionPlan, Stats, Usage};
+use crate::http::{Care, Deleted, Description, Reloaded, Renamed, RetentionPlan, Stats, Usage};
 use crate::index::FindLimits;
 use plumbago_model::glob::Glob;
 use plumbago_model::{Cancel, MetricId, QueryError, Selection, Span, name};
@@ -24,6 +24,10 @@ impl Care for Engine {
         }
         let metrics = found.into_iter().map(|(_, name)| name).collect();
         Ok(Deleted { deleted: !trial, metrics, only_directories })
+    }
+
+    fn rename(&self, from: &str, to: &str, trial: bool) -> Result<Renamed, QueryError> {
+        self.rename_all(from, to, trial)
     }
 
     fn names(&self, query: &str) -> Result<Vec<String>, QueryError> {

@@ -168,12 +168,17 @@ impl Engine {
     /// Forgets metrics, their names and their points, on this machine.
     pub(super) fn forget(&self, ids: &[MetricId]) -> Result<(), PointsError> {
         self.points.delete(ids)?;
+        self.unlist(ids);
+        Ok(())
+    }
+
+    /// Takes deleted metrics out of the index.
+    pub(super) fn unlist(&self, ids: &[MetricId]) {
         let mut index = self.index.write();
         for &id in ids {
             index.remove(id);
         }
         self.telemetry.metrics.set(index.len() as u64);
-        Ok(())
     }
 }
 
@@ -190,5 +195,9 @@ impl Names for Loading {
 
     fn remove(&mut self, id: MetricId) {
         Loading::remove(self, id);
+    }
+
+    fn rename(&mut self, id: MetricId, name: &str) -> bool {
+        Loading::rename(self, id, name)
     }
 }

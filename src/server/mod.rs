@@ -14,6 +14,7 @@ mod events;
 mod local_metrics;
 mod own_metrics;
 mod recent;
+mod rename;
 mod retention;
 mod run;
 mod sink;

@@ -300,6 +300,9 @@ pub trait MetricStore: Send + Sync {
     /// Records the policies that metrics have had, oldest first. The last one is in force; data under the others stays readable.
     fn set_policies(&self, changes: &[(MetricId, Vec<PolicyId>)]) -> Result<(), StoreError>;
 
+    /// Gives metrics other names.
+    fn rename(&self, names: &[(MetricId, String)]) -> Result<(), StoreError>;
+
     /// Forgets metrics.
     fn delete(&self, metrics: &[MetricId]) -> Result<(), StoreError>;
 }

@@ -30,6 +30,7 @@ mod protobuf;
 mod read;
 mod relay;
 mod reload;
+mod rename;
 mod restart;
 mod rules;
 mod skip;

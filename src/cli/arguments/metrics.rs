@@ -54,6 +54,21 @@ pub struct Delete {
     pub server: Server,
 }
 
+/// Arguments of `rename`.
+#[derive(Clone, Debug, Args)]
+pub struct Rename {
+    /// A metric or a directory
+    pub old: String,
+    /// Its new name
+    pub new: String,
+    /// Only print what would be renamed
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Which server to ask.
+    #[command(flatten)]
+    pub server: Server,
+}
+
 /// Arguments of `copy`.
 #[derive(Clone, Debug, Args)]
 pub struct Copy {

@@ -12,6 +12,9 @@ fn calls_answer_as_json() {
     let expected = json!({ "deleted": false, "metrics": ["a.*"], "only_directories": false });
     assert_eq!(serde_json::from_str::<serde_json::Value>(&reply.body).unwrap(), expected);
     assert!(post("/internal/delete/?query=a.*").body.contains("\"deleted\":true"));
+    let reply = post("/internal/rename?from=a&to=b&dry_run=1");
+    let expected = json!({ "renamed": false, "metrics": [["a", "b"]], "merged": 0 });
+    assert_eq!(serde_json::from_str::<serde_json::Value>(&reply.body).unwrap(), expected);
     assert_eq!(server.json("/internal/usage?query=a.b")["metrics"], 3);
     assert_eq!(server.json("/internal/names?query=a.b"), json!(["a.b"]));
     assert_eq!(server.json("/internal/stats")["metrics"], 14);
@@ -43,6 +46,9 @@ fn what_is_missing_is_named_and_a_get_deletes_nothing() {
     assert_eq!(reply.status, 400);
     assert!(reply.body.contains("`query` is missing"), "{}", reply.body);
     assert_eq!(server.get("/internal/delete?query=a").status, 405);
+    let reply = server.request("POST", "/internal/rename?from=a", &[], "");
+    assert!(reply.status == 400 && reply.body.contains("`to` is missing"), "{}", reply.body);
+    assert_eq!(server.get("/internal/rename?from=a&to=b").status, 405);
     for path in
         ["/internal/names?query=a", "/internal/usage?query=a", "/internal/stats", "/internal/info?name=a.b"]
     {

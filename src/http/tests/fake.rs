@@ -12,7 +12,7 @@ use crate::bundle::Bundle;
 use crate::http::browser::{Browse, Folder, Health, ListedNode, Listing, MetricDescription, PageRequest};
 use crate::http::{
     Backend, Care, Deleted, Description, EventLog, ImportOptions, Imported, Moving, NameStream, Node,
-    Reloaded, RetentionPlan, Stats, TaggedSeries, Usage,
+    Reloaded, Renamed, RetentionPlan, Stats, TaggedSeries, Usage,
 };
 use crate::index::SharedIndex;
 use graphite_render::{FetchRequest, Fetched, Source};
@@ -100,6 +100,10 @@ impl Care for FakeBackend {
 
     fn delete_matching(&self, query: &str, trial: bool) -> Result<Deleted, QueryError> {
         Ok(Deleted { deleted: !trial, metrics: vec![query.to_owned()], only_directories: false })
+    }
+
+    fn rename(&self, from: &str, to: &str, trial: bool) -> Result<Renamed, QueryError> {
+        Ok(Renamed { renamed: !trial, metrics: vec![(from.to_owned(), to.to_owned())], merged: 0 })
     }
 
     fn names(&self, query: &str) -> Result<Vec<String>, QueryError> {

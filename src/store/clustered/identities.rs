@@ -102,6 +102,12 @@ impl MetricStore for Known {
         self.local.set_policies(changes)
     }
 
+    fn rename(&self, _names: &[(MetricId, String)]) -> Result<(), StoreError> {
+        Err(StoreError::Refused(
+            "the rows of a metric are found by its name; copy it to its new name instead".to_owned(),
+        ))
+    }
+
     fn delete(&self, metrics: &[MetricId]) -> Result<(), StoreError> {
         self.local.delete(metrics)
     }

@@ -3,6 +3,7 @@
 //! New metrics are written as pages of front-coded names, one row per batch of creations: ten bytes a metric instead of
 //! eighty, and a million of them load in well under a second. The layout is in `docs/format/catalogue.md`.
 
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
@@ -19,6 +20,8 @@ pub(super) const CATALOGUE_FILE: &str = "catalogue.redb";
 /// Pages of names, by the first id in them.
 const NAMES: TableDefinition<'_, u32, &[u8]> = TableDefinition::new("names");
 const DELETED: TableDefinition<'_, u32, ()> = TableDefinition::new("deleted");
+/// The names of metrics that were renamed; their pages have the first ones.
+const RENAMED: TableDefinition<'_, u32, &str> = TableDefinition::new("renamed");
 const POLICIES: TableDefinition<'_, u32, &str> = TableDefinition::new("policies");
 /// All policies of metrics that have had more than one, oldest first.
 const POLICY_HISTORY: TableDefinition<'_, u32, Vec<u32>> = TableDefinition::new("policy_history");
@@ -67,6 +70,7 @@ impl Catalogue {
         self.write(|txn| {
             txn.open_table(NAMES).map_err(failed)?;
             txn.open_table(DELETED).map_err(failed)?;
+            txn.open_table(RENAMED).map_err(failed)?;
             txn.open_table(POLICIES).map_err(failed)?;
             txn.open_table(POLICY_HISTORY).map_err(failed)?;
             txn.open_table(SPANS).map_err(failed)?;
@@ -219,6 +223,7 @@ fn copy_tables(from: &redb::ReadTransaction, path: &Path) -> Result<(), redb::Er
     let to = db.begin_write()?;
     copy_table(from, &to, NAMES)?;
     copy_table(from, &to, DELETED)?;
+    copy_table(from, &to, RENAMED)?;
     copy_table(from, &to, POLICIES)?;
     copy_table(from, &to, POLICY_HISTORY)?;
     copy_table(from, &to, SPANS)?;
@@ -286,7 +291,8 @@ impl MetricStore for Catalogue {
 
     fn load(&self, visit: &mut dyn FnMut(MetricRecord)) -> Result<(), StoreError> {
         let txn = self.read()?;
-        let deleted: std::collections::HashSet<u32> = self.deleted()?.into_iter().collect();
+        let deleted: HashSet<u32> = self.deleted()?.into_iter().collect();
+        let renamed = renamed_in(&txn)?;
         let names_table = txn.open_table(NAMES).map_err(failed)?;
         let history = txn.open_table(POLICY_HISTORY).map_err(failed)?;
         let any_history = history.first().map_err(failed)?.is_some();
@@ -311,7 +317,8 @@ impl MetricStore for Catalogue {
                 };
                 match read_once(read) {
                     Ok((policies, span)) => {
-                        visit(MetricRecord { id: MetricId(id), name: name.to_owned(), policies, span })
+                        let name = renamed.get(&id).map_or(name, String::as_str).to_owned();
+                        visit(MetricRecord { id: MetricId(id), name, policies, span })
                     }
                     Err(error) => problem = Err(error),
                 }
@@ -377,11 +384,23 @@ impl MetricStore for Catalogue {
         })
     }
 
+    fn rename(&self, names: &[(MetricId, String)]) -> Result<(), StoreError> {
+        self.write(|txn| {
+            let mut table = txn.open_table(RENAMED).map_err(failed)?;
+            for (id, name) in names {
+                table.insert(id.0, name.as_str()).map_err(failed)?;
+            }
+            Ok(())
+        })
+    }
+
     fn delete(&self, metrics: &[MetricId]) -> Result<(), StoreError> {
         self.write(|txn| {
             let mut table = txn.open_table(DELETED).map_err(failed)?;
+            let mut renamed = txn.open_table(RENAMED).map_err(failed)?;
             for id in metrics {
                 table.insert(id.0, ()).map_err(failed)?;
+                renamed.remove(id.0).map_err(failed)?;
             }
             Ok(())
         })
@@ -393,12 +412,19 @@ fn read_once<T>(read: impl FnOnce() -> T) -> T {
     read()
 }
 
+/// The names of renamed metrics.
+fn renamed_in(txn: &redb::ReadTransaction) -> Result<HashMap<u32, String>, StoreError> {
+    let table = txn.open_table(RENAMED).map_err(failed)?;
+    let rows = table.iter().map_err(failed)?;
+    rows.map(|row| row.map(|(id, name)| (id.value(), name.value().to_owned())).map_err(failed)).collect()
+}
+
 /// Which of `batch` the catalogue already has.
 fn names_in_force(
     table: &redb::Table<'_, u32, &'static [u8]>,
     batch: &[MetricRecord],
-) -> Result<std::collections::HashSet<u32>, StoreError> {
-    let mut known = std::collections::HashSet::new();
+) -> Result<HashSet<u32>, StoreError> {
+    let mut known = HashSet::new();
     let (Some(first), Some(last)) = (batch.first(), batch.last()) else { return Ok(known) };
     let before = table.range(..first.id.0).map_err(failed)?.next_back();
     let inside = table.range(first.id.0..=last.id.0).map_err(failed)?;
