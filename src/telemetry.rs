@@ -73,6 +73,7 @@ telemetry! {
     points_stored: "counter" "plumbago_points_stored_total" "Points written to the log and readable.",
     points_imported: "counter" "plumbago_points_imported_total" "Slots written by imports, over all stages.",
     metrics_created: "counter" "plumbago_metrics_created_total" "Metrics seen for the first time.",
+    metrics_forgotten: "counter" "plumbago_metrics_forgotten_total" "Metrics that left because their last point was too old.",
     metrics: "gauge" "plumbago_metrics" "Metrics in the index.",
     spool_points: "gauge" "plumbago_spool_points" "Points in the log that are not in the store yet.",
     connections: "gauge" "plumbago_connections" "Open carbon connections.",

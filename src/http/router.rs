@@ -54,6 +54,7 @@ fn admin_routes() -> Routes {
     let routes = both(Routes::new(), "/internal/import", post(bundles::import));
     let routes = both(routes, "/internal/export", post(bundles::export));
     let routes = both(routes, "/internal/delete", post(care::delete));
+    let routes = both(routes, "/internal/clean", post(care::clean));
     let routes = both(routes, "/internal/names", get(care::names));
     let routes = both(routes, "/internal/usage", get(care::usage));
     let routes = both(routes, "/internal/stats", get(care::stats));

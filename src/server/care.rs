@@ -1,7 +1,7 @@
 //! Looking after metrics: what the commands and `/internal/*` ask for.
 
 use super::engine::Engine;
-use crate::http::{Care, Deleted, Description, Reloaded, RetentionPlan, Stats, Usage};
+use crate::http::{Care, Cleaned, Deleted, Description, Reloaded, RetentionPlan, Stats, Usage};
 use crate::index::FindLimits;
 use plumbago_model::glob::Glob;
 use plumbago_model::{Cancel, MetricId, QueryError, Selection, Span, name};
@@ -24,6 +24,10 @@ impl Care for Engine {
         }
         let metrics = found.into_iter().map(|(_, name)| name).collect();
         Ok(Deleted { deleted: !trial, metrics, only_directories })
+    }
+
+    fn clean(&self, unwritten_for: Option<u64>, trial: bool) -> Result<Cleaned, QueryError> {
+        self.clean_up(unwritten_for, trial)
     }
 
     fn names(&self, query: &str) -> Result<Vec<String>, QueryError> {

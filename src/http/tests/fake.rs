@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use crate::bundle::Bundle;
 use crate::http::browser::{Browse, Folder, Health, ListedNode, Listing, MetricDescription, PageRequest};
 use crate::http::{
-    Backend, Care, Deleted, Description, EventLog, ImportOptions, Imported, Moving, NameStream, Node,
+    Backend, Care, Cleaned, Deleted, Description, EventLog, ImportOptions, Imported, Moving, NameStream, Node,
     Reloaded, RetentionPlan, Stats, TaggedSeries, Usage,
 };
 use crate::index::SharedIndex;
@@ -100,6 +100,10 @@ impl Care for FakeBackend {
 
     fn delete_matching(&self, query: &str, trial: bool) -> Result<Deleted, QueryError> {
         Ok(Deleted { deleted: !trial, metrics: vec![query.to_owned()], only_directories: false })
+    }
+
+    fn clean(&self, unwritten_for: Option<u64>, trial: bool) -> Result<Cleaned, QueryError> {
+        Ok(Cleaned { done: !trial, metrics: vec![format!("{unwritten_for:?}")] })
     }
 
     fn names(&self, query: &str) -> Result<Vec<String>, QueryError> {
