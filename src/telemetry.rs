@@ -74,6 +74,7 @@ telemetry! {
     points_imported: "counter" "plumbago_points_imported_total" "Slots written by imports, over all stages.",
     metrics_created: "counter" "plumbago_metrics_created_total" "Metrics seen for the first time.",
     metrics_renamed: "counter" "plumbago_metrics_renamed_total" "Metrics that were given other names.",
+    metrics_forgotten: "counter" "plumbago_metrics_forgotten_total" "Metrics that left because their last point was too old.",
     metrics: "gauge" "plumbago_metrics" "Metrics in the index.",
     spool_points: "gauge" "plumbago_spool_points" "Points in the log that are not in the store yet.",
     connections: "gauge" "plumbago_connections" "Open carbon connections.",

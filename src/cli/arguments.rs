@@ -337,14 +337,20 @@ pub enum Command {
   plumbago schema apply --create-keyspaces --replication '{\"class\": \"NetworkTopologyStrategy\", \"dc1\": 3}'
   plumbago schema check --output json")]
     Schema(Schema),
-    /// Delete metrics from Cassandra that no longer receive points
+    /// Delete metrics that no longer receive points
     ///
-    /// Deletes the names of metrics that received no points for as long as the longest retention, and then empty
-    /// directories. It is safe while servers write: a metric that receives a point meanwhile stays. Points expire by
-    /// themselves.
+    /// In the embedded store, does now what a server does by itself every retention.forget_interval: deletes metrics whose last
+    /// point is older than retention.forget_after, with their points. It works through a running server, too. A metric that never
+    /// had a point is deleted only by a server that has seen it without one for so long.
+    ///
+    /// In Cassandra, deletes the names of metrics that received no points for as long as the longest retention, and then empty
+    /// directories. Points expire by themselves.
+    ///
+    /// Both are safe while servers write: a metric that receives a point meanwhile stays.
     #[command(after_help = "Examples:
   plumbago clean --dry-run
-  plumbago clean --unwritten-for 90d")]
+  plumbago clean --unwritten-for 90d
+  plumbago clean --url http://127.0.0.1:8080")]
     Clean(Clean),
     /// Complete names in Cassandra that were half created or half deleted
     ///

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::kinds::{MaybePath, StoreChoice};
 use super::raw::{self, Raw};
 use super::resolved::{Config, Http, Ingest, NameRules, OwnMetrics, Query, Server, Store, StoreKind};
-use super::retention_rules::{DEFAULT_AGGREGATION, RetentionRules};
+use super::retention_rules::{DEFAULT_AGGREGATION, Forgetting, RetentionRules};
 use super::{
     Cassandra, ConfigError, Listen, ListenTls, Origin, Settings, Sources, Tls, document, storage_aggregation,
     storage_schemas,
@@ -116,6 +116,7 @@ fn retention_rules(
         aggregation,
         default_retention: raw.default.parsed.clone(),
         default_aggregation: DEFAULT_AGGREGATION,
+        forgetting: Forgetting { after: raw.forget_after.0, interval: raw.forget_interval.0 },
     })
 }
 

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::keys::{Key, Section};
 use super::kinds::{
-    ConsistencyChoice, FilePath, IndexChoice, Keyspace, Kind, Listener, MaybePath, MaybeSecret, MaybeText,
+    ConsistencyChoice, FilePath, ForgetTime, IndexChoice, Keyspace, Kind, Listener, MaybePath, MaybeSecret, MaybeText,
     Number, OriginList, Retentions, RuleTables, Size, StoreChoice, Switch, Text, TextList, Time, WriterId,
 };
 
@@ -154,6 +154,8 @@ sections! {
         schemas: MaybePath = r#""storage-schemas.conf""#, "Carbon's retention file. May be missing unless it is set here; `\"\"` reads none.";
         aggregation: MaybePath = r#""storage-aggregation.conf""#, "Carbon's aggregation file. May be missing unless it is set here; `\"\"` reads none.";
         default: Retentions = r#""10s:1d,1m:30d,1h:2y""#, "Retention of names that no rule matches.";
+        forget_after: ForgetTime = r#""retention""#, "With the embedded store: forget a metric, its name, tags and points, when its last point is older than this. `\"retention\"` means its own longest retention, `\"off\"` never. It comes back with its next point.";
+        forget_interval: Time<1> = r#""1h""#, "How often to look for metrics to forget; the first time a minute after the start, or sooner if this is shorter.";
         rule: RuleTables = "[]", "Rules in this file, as `[[retention.rule]]` tables.";
     }
 

@@ -1,5 +1,7 @@
 //! Which policy a name gets: retention rules and aggregation rules, first match wins in each.
 
+use std::time::Duration;
+
 use plumbago_model::pattern::Pattern;
 use plumbago_model::{Aggregator, Policy, Retention};
 
@@ -30,6 +32,34 @@ pub struct RetentionRules {
     pub default_retention: Retention,
     /// For names that no aggregation rule matches.
     pub default_aggregation: (Aggregator, f64),
+    /// When a metric leaves by itself.
+    pub forgetting: Forgetting,
+}
+
+/// When metrics without new points are forgotten. For the embedded store only: elsewhere other servers may still need a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Forgetting {
+    /// How old the last point must be.
+    pub after: ForgetAfter,
+    /// How often to look.
+    pub interval: Duration,
+}
+
+impl Default for Forgetting {
+    fn default() -> Self {
+        Self { after: ForgetAfter::Retention, interval: Duration::from_secs(3600) }
+    }
+}
+
+/// How old the last point of a metric must be for the metric to be forgotten.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ForgetAfter {
+    /// Older than its longest retention: nothing of it can be read any more.
+    Retention,
+    /// Older than this.
+    Time(Duration),
+    /// Metrics stay until somebody deletes them.
+    Never,
 }
 
 /// A name's policy and the rules that it comes from.
@@ -75,6 +105,7 @@ impl Default for RetentionRules {
             default_retention: Retention::new(vec![(10, 8640), (60, 43_200), (3600, 17_520)])
                 .expect("the built-in retention is valid"),
             default_aggregation: DEFAULT_AGGREGATION,
+            forgetting: Forgetting::default(),
         }
     }
 }

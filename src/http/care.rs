@@ -1,4 +1,4 @@
-//! Looking after the metrics of a running server: `/internal/delete`, `rename`, `usage`, `stats` and `info`.
+//! Looking after the metrics of a running server: `/internal/delete`, `rename`, `clean`, `usage`, `stats` and `info`.
 
 use std::sync::Arc;
 
@@ -34,6 +34,15 @@ pub struct Renamed {
     pub metrics: Vec<(String, String)>,
     /// How many of them became one with a metric that had the new name already.
     pub merged: u64,
+}
+
+/// Metrics that a cleaning deleted, or would.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cleaned {
+    /// False for a trial.
+    pub done: bool,
+    /// The names, in order.
+    pub metrics: Vec<String>,
 }
 
 /// What some metrics take up.
@@ -90,6 +99,9 @@ pub trait Care {
     /// lists them.
     fn rename(&self, from: &str, to: &str, trial: bool) -> Result<Renamed, QueryError>;
 
+    /// Deletes metrics whose last point is older than so many seconds, or than `retention.forget_after`. A trial only lists them.
+    fn clean(&self, unwritten_for: Option<u64>, trial: bool) -> Result<Cleaned, QueryError>;
+
     /// The names of all metrics that a glob matches, with tags and without; `;tag=GLOB` behind it means tagged ones.
     fn names(&self, query: &str) -> Result<Vec<String>, QueryError>;
 
@@ -132,6 +144,25 @@ pub(super) async fn rename(State(api): State<Arc<Api>>, call: Call) -> Result<Re
             tracing::info!(from, to, metrics = renamed.metrics.len(), "metrics were renamed by a call");
         }
         Ok(Some(renamed))
+    })
+    .await
+}
+
+/// `POST /internal/clean`: `unwritten_for` in seconds, and `dry_run` to only list.
+pub(super) async fn clean(State(api): State<Arc<Api>>, call: Call) -> Result<Response, Failure> {
+    let trial = call.params.switch("dry_run")?;
+    let unwritten_for = match call.params.get("unwritten_for").filter(|text| !text.is_empty()) {
+        None => None,
+        Some(text) => Some(text.parse().map_err(|_| {
+            Failure::Invalid(format!("unwritten_for: `{text}` is not a whole number of seconds"))
+        })?),
+    };
+    answered(api, move |care| {
+        let cleaned = care.clean(unwritten_for, trial)?;
+        if !trial {
+            tracing::info!(metrics = cleaned.metrics.len(), "metrics without new points were deleted by a call");
+        }
+        Ok(Some(cleaned))
     })
     .await
 }

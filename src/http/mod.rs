@@ -40,7 +40,7 @@ mod tests;
 pub use backend::{Backend, EventLog, NameStream, Node, TaggedSeries};
 pub use backup::{BackedUp, BackupError, BackupState, Backups};
 pub use bundles::{ImportOptions, Imported, Moving};
-pub use care::{Care, Deleted, Description, Renamed, Stats, Usage};
+pub use care::{Care, Cleaned, Deleted, Description, Renamed, Stats, Usage};
 pub use retention::{PolicyMove, Reloaded, RetentionPlan};
 pub use serve::serve;
 

@@ -55,6 +55,7 @@ fn admin_routes() -> Routes {
     let routes = both(routes, "/internal/export", post(bundles::export));
     let routes = both(routes, "/internal/delete", post(care::delete));
     let routes = both(routes, "/internal/rename", post(care::rename));
+    let routes = both(routes, "/internal/clean", post(care::clean));
     let routes = both(routes, "/internal/names", get(care::names));
     let routes = both(routes, "/internal/usage", get(care::usage));
     let routes = both(routes, "/internal/stats", get(care::stats));

@@ -32,6 +32,8 @@ pub struct Resolved<'a> {
     pub points: Vec<(MetricId, Point)>,
     /// Names that were refused.
     pub refused: Refused<'a>,
+    /// What [`Points::append_since`] needs to know.
+    pub deletions: u64,
 }
 
 /// Finds and creates metrics for received names.
@@ -77,9 +79,9 @@ impl Resolver {
 
     /// The points of `batch` by metric, in their order, and the names that were refused.
     pub fn resolve<'a>(&self, batch: &Batch<'a>, now: u32) -> Result<Resolved<'a>, PointsError> {
+        let mut resolved = Resolved { deletions: self.points.deletions(), ..Resolved::default() };
         let mut ids = Vec::with_capacity(batch.len());
         self.index.read().lookup_many(batch.entries.iter().map(|(name, _)| *name), &mut ids);
-        let mut resolved = Resolved::default();
         if ids.iter().any(Option::is_none) {
             self.resolve_misses(batch, now, &mut ids, &mut resolved.refused)?;
         }

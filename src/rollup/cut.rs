@@ -51,6 +51,7 @@ impl Points {
 
     /// Writes frozen points to the store, and lets go of them.
     fn write(&self, frozen: &Frozen) -> Result<(), PointsError> {
+        self.finish_deletions()?;
         self.record_metrics(frozen)?;
         let position = self.store().snapshot().position().clone();
         let mut cut = self.store().begin()?;

@@ -17,6 +17,7 @@
 
 mod copy;
 mod cut;
+mod deletion;
 mod fetch;
 mod fill;
 mod head;
@@ -34,6 +35,7 @@ mod unload;
 mod view;
 
 pub use copy::Copied;
+pub use deletion::Deletion;
 pub use fetch::Series;
 pub use load::{Load, Loaded};
 pub use points::{Appended, Points, PointsError};

@@ -1,14 +1,16 @@
 //! The points of all metrics: accepted through the log, held in memory, cut into the store, read from both.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 use std::sync::Arc;
 
 use parking_lot::{Mutex, RwLock};
 
+use super::deletion::Deletions;
 use super::head::{Direct, Frozen, Head};
 use super::policies::Policies;
 use super::view::Held;
-use crate::log::{Log, LogError, Syncer, encode_deleted, encode_metrics, encode_points, encode_policies};
+use crate::log::{Log, LogError, Syncer, encode_metrics, encode_points, encode_policies};
 use crate::store::{Mark, MetricStore, PointStore, StoreError};
 use plumbago_model::{MetricId, MetricRecord, Point, Policy, PolicyId, QueryError, Reject, Span};
 
@@ -91,6 +93,7 @@ pub struct Points {
     pub(super) recorded: Mutex<Vec<Span>>,
     /// One cut at a time.
     pub(super) cutting: Mutex<()>,
+    pub(super) deletions: Deletions,
 }
 
 impl Points {
@@ -114,6 +117,7 @@ impl Points {
             new_policies: Mutex::default(),
             recorded: Mutex::default(),
             cutting: Mutex::default(),
+            deletions: Deletions::default(),
         }
     }
 
@@ -164,25 +168,51 @@ impl Points {
         Ok(())
     }
 
-    /// Accepts points of known metrics. After an error, nothing was accepted.
+    /// Accepts points of metrics that are not deleted meanwhile. After an error, nothing was accepted.
     pub fn append(&self, points: &[(MetricId, Point)], now: u32) -> Result<Appended, PointsError> {
+        Ok(self.append_if(|| true, points, now)?.unwrap_or_default())
+    }
+
+    /// Accepts points of metrics that were looked up under this number of [`Points::deletions`]. `None` if one of them may have
+    /// been deleted since; then nothing was accepted, and the names have to be looked up again.
+    pub fn append_since(
+        &self,
+        points: &[(MetricId, Point)],
+        deletions: u64,
+        now: u32,
+    ) -> Result<Option<Appended>, PointsError> {
+        self.append_if(|| !self.deletions.outdates(deletions), points, now)
+    }
+
+    /// Accepts points if `are_there` says so while nothing can be deleted.
+    fn append_if(
+        &self,
+        are_there: impl Fn() -> bool,
+        points: &[(MetricId, Point)],
+        now: u32,
+    ) -> Result<Option<Appended>, PointsError> {
         if points.is_empty() {
-            return Ok(Appended::default());
+            return Ok(Some(Appended::default()));
         }
         let fresh_after = self.fresh_after(now);
         if !points.iter().all(|(_, p)| p.timestamp >= fresh_after) {
-            return self.append_old(points, now);
+            // A metric's policy says which stage takes a point, and must not change before the point is in memory.
+            let log = &mut self.log.lock();
+            return are_there().then(|| self.append_old(log, points, now)).transpose();
         }
         let mut frame = Vec::new();
         encode_points(points, now, &mut frame);
         let log = &mut self.log.lock();
-        self.accept(log, &frame, points, Vec::new(), now)
+        are_there().then(|| self.accept(log, &frame, points, Vec::new(), now)).transpose()
     }
 
-    /// The same where some points may be too old for stage 0.
-    fn append_old(&self, points: &[(MetricId, Point)], now: u32) -> Result<Appended, PointsError> {
-        // A metric's policy says which stage takes a point, and must not change before the point is in memory.
-        let log = &mut self.log.lock();
+    /// Accepts points of which some may be too old for stage 0.
+    fn append_old(
+        &self,
+        log: &mut Log,
+        points: &[(MetricId, Point)],
+        now: u32,
+    ) -> Result<Appended, PointsError> {
         let (raw, direct) = self.place(points, now);
         let stored = raw.len() + direct.len();
         let too_old = (points.len() - stored) as u64;
@@ -280,6 +310,13 @@ impl Points {
         self.memory.lock().live.state(id).map(|s| (s.policy, s.span))
     }
 
+    /// Policy and span of those metrics of a range of ids that are there; takes the lock once for all.
+    pub fn states(&self, ids: Range<u32>) -> Vec<(MetricId, PolicyId, Span)> {
+        let memory = self.memory.lock();
+        let state = |id| memory.live.state(id).map(|s| (id, s.policy, s.span));
+        ids.map(MetricId).filter_map(state).collect()
+    }
+
     /// Are there metrics or policies that are in the log but not in the catalogue?
     pub fn has_unrecorded(&self) -> bool {
         !self.created.lock().is_empty() || !self.new_policies.lock().is_empty()
@@ -289,28 +326,6 @@ impl Points {
     pub fn spans(&self, ids: &[MetricId]) -> Vec<Span> {
         let memory = self.memory.lock();
         ids.iter().map(|&id| memory.live.state(id).map_or(Span::EMPTY, |s| s.span)).collect()
-    }
-
-    /// Forgets metrics and their points.
-    pub fn delete(&self, ids: &[MetricId]) -> Result<(), PointsError> {
-        let _cutting = self.cutting.lock();
-        self.log_deleted(&mut self.log.lock(), ids)?;
-        self.erase(ids)
-    }
-
-    /// The first half of a deletion: no point of these metrics is accepted any more.
-    pub(super) fn log_deleted(&self, log: &mut Log, ids: &[MetricId]) -> Result<(), PointsError> {
-        let mut frame = Vec::new();
-        encode_deleted(ids, &mut frame);
-        log.append(&frame)?;
-        self.forget(ids);
-        Ok(())
-    }
-
-    /// The second half of a deletion: the catalogue and the store have them no more.
-    pub(super) fn erase(&self, ids: &[MetricId]) -> Result<(), PointsError> {
-        self.catalogue.delete(ids)?;
-        Ok(self.store.delete(ids)?)
     }
 
     /// Drops metrics from memory only, as a replay of the log does.

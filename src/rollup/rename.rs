@@ -23,29 +23,10 @@ impl Points {
         Ok(self.catalogue().rename(names)?)
     }
 
-    /// Writes all points in memory to the store, and gives a mark for [`Points::delete_if_quiet`].
+    /// Writes all points in memory to the store, and gives a mark for [`Points::begin_quiet_deletion`].
     pub fn cut_to_mark(&self) -> Result<u64, PointsError> {
         self.cut_all()?;
         Ok(self.store().snapshot().position().log_floor)
-    }
-
-    /// Deletes a metric, unless it has received points since the mark. True if it is gone.
-    pub fn delete_if_quiet(&self, id: MetricId, mark: u64) -> Result<bool, PointsError> {
-        let _no_cut = self.cutting.lock();
-        let mut log = self.log();
-        // Any cut since the mark may have had points of this metric.
-        let cut_since = self.store().snapshot().position().log_floor != mark;
-        let is_quiet = {
-            let memory = self.memory();
-            memory.frozen.is_none() && memory.live.is_empty_of(id)
-        };
-        if cut_since || !is_quiet {
-            return Ok(false);
-        }
-        self.log_deleted(&mut log, &[id])?;
-        drop(log);
-        self.erase(&[id])?;
-        Ok(true)
     }
 }
 
@@ -59,11 +40,16 @@ mod tests {
         bench.append(HOUR, 1.0);
         let mark = bench.points.cut_to_mark().unwrap();
         bench.append(HOUR + 10, 1.0);
-        assert!(!bench.points.delete_if_quiet(METRIC, mark).unwrap(), "the point is in memory");
+        let gone = |mark| {
+            let deletion = bench.points.begin_quiet_deletion(METRIC, mark).unwrap();
+            let gone = !deletion.metrics().is_empty();
+            deletion.finish().unwrap();
+            gone
+        };
+        assert!(!gone(mark), "the point is in memory");
         bench.points.cut().unwrap();
-        assert!(!bench.points.delete_if_quiet(METRIC, mark).unwrap(), "the point is in a block by now");
-        let mark = bench.points.cut_to_mark().unwrap();
-        assert!(bench.points.delete_if_quiet(METRIC, mark).unwrap());
+        assert!(!gone(mark), "the point is in a block by now");
+        assert!(gone(bench.points.cut_to_mark().unwrap()));
         assert_eq!(bench.points.state(METRIC), None);
     }
 }

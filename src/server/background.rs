@@ -69,6 +69,9 @@ impl Background {
         if !engine.config.own_metrics.interval.is_zero() {
             bodies.push(("own", Box::new(tell_own_metrics)));
         }
+        if engine.store.upstream.is_sole_writer() {
+            bodies.push(("forget", Box::new(forget)));
+        }
         if engine.rules.is_some() {
             bodies.push(("rules", Box::new(follow_rules)));
         }
@@ -136,6 +139,17 @@ fn cut(engine: &Engine, ending: &Ending) {
 /// Runs a chore of the store, again and again.
 fn do_chore(chore: &dyn Chore, engine: &Engine, ending: &Ending) {
     while !ending.wait(chore.run(engine)) {}
+}
+
+/// Forgets metrics whose last point is too old.
+fn forget(engine: &Engine, ending: &Ending) {
+    let mut is_first = true;
+    while !ending.wait(engine.forget_interval(is_first)) {
+        is_first = false;
+        if let Err(error) = engine.forget_expired(now(), |pause| ending.wait(pause)) {
+            tracing::warn!(%error, "forgetting metrics without new points failed; it will be tried again");
+        }
+    }
 }
 
 fn merge(engine: &Engine, ending: &Ending) {

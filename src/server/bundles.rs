@@ -23,6 +23,7 @@ impl Moving for Engine {
             return Err(QueryError::Away(text.into()));
         }
         let now = now();
+        let _none_is_forgotten = self.importing.read();
         let mut imported = Imported::default();
         let named = self.named(bundles, options, &mut imported);
         let ids = self.find_or_adopt(&named, &mut imported)?;

@@ -1,7 +1,7 @@
 //! Looking after metrics: what the commands and `/internal/*` ask for.
 
 use super::engine::Engine;
-use crate::http::{Care, Deleted, Description, Reloaded, Renamed, RetentionPlan, Stats, Usage};
+use crate::http::{Care, Cleaned, Deleted, Description, Reloaded, Renamed, RetentionPlan, Stats, Usage};
 use crate::index::FindLimits;
 use plumbago_model::glob::Glob;
 use plumbago_model::{Cancel, MetricId, QueryError, Selection, Span, name};
@@ -28,6 +28,10 @@ impl Care for Engine {
 
     fn rename(&self, from: &str, to: &str, trial: bool) -> Result<Renamed, QueryError> {
         self.rename_all(from, to, trial)
+    }
+
+    fn clean(&self, unwritten_for: Option<u64>, trial: bool) -> Result<Cleaned, QueryError> {
+        self.clean_up(unwritten_for, trial)
     }
 
     fn names(&self, query: &str) -> Result<Vec<String>, QueryError> {

@@ -8,6 +8,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use parking_lot::{Mutex, RwLock};
 
 use super::backup::Current;
+use super::expiry::Pointless;
 use super::retention::Reading;
 use super::storage::Storage;
 use super::supervisor::Supervisor;
@@ -15,11 +16,11 @@ use crate::config::{Config, PolicyMatcher, Settings, Sources};
 use crate::index::{Loading, SharedIndex};
 use crate::receive::Sampler;
 use crate::resolve::Resolver;
-use crate::rollup::{Names, Opened, Points, PointsError};
+use crate::rollup::{Deletion, Names, Opened, Points, PointsError};
 use crate::rules::Rules;
 use crate::store::{Doomed, StoreError};
 use crate::telemetry::Telemetry;
-use plumbago_model::{MetricId, Policy, Stage};
+use plumbago_model::{MetricId, Policy, PolicyId, Span, Stage};
 
 /// Everything below the listeners.
 pub struct Engine {
@@ -53,6 +54,9 @@ pub struct Engine {
     pub(super) rules: Option<Rules>,
     /// The backup that is being made.
     pub(super) backup: Current,
+    pub(super) pointless: Pointless,
+    /// Shared by imports, so that no metric is forgotten while one fills it.
+    pub(super) importing: RwLock<()>,
 }
 
 /// Seconds since the epoch.
@@ -110,6 +114,8 @@ impl Engine {
             sampler: Sampler::default(),
             rules,
             backup: Current::default(),
+            pointless: Pointless::default(),
+            importing: RwLock::default(),
         })
     }
 
@@ -167,18 +173,31 @@ impl Engine {
 
     /// Forgets metrics, their names and their points, on this machine.
     pub(super) fn forget(&self, ids: &[MetricId]) -> Result<(), PointsError> {
-        self.points.delete(ids)?;
-        self.unlist(ids);
-        Ok(())
+        self.forget_if(ids, |_, _, _| true).map(drop)
     }
 
-    /// Takes deleted metrics out of the index.
-    pub(super) fn unlist(&self, ids: &[MetricId]) {
-        let mut index = self.index.write();
-        for &id in ids {
-            index.remove(id);
+    /// Forgets those metrics that `leaves` agrees to, which is asked while no point can come in. Gives their names.
+    pub(super) fn forget_if(
+        &self,
+        ids: &[MetricId],
+        leaves: impl Fn(MetricId, PolicyId, Span) -> bool,
+    ) -> Result<Vec<String>, PointsError> {
+        self.finish(self.points.begin_deletion(ids, leaves)?)
+    }
+
+    /// Removes the names of deleted metrics, and gives them.
+    pub(super) fn finish(&self, deletion: Deletion<'_>) -> Result<Vec<String>, PointsError> {
+        let mut names = Vec::with_capacity(deletion.metrics().len());
+        {
+            let mut index = self.index.write();
+            for &id in deletion.metrics() {
+                names.extend(index.name(id).map(str::to_owned));
+                index.remove(id);
+            }
+            self.telemetry.metrics.set(index.len() as u64);
         }
-        self.telemetry.metrics.set(index.len() as u64);
+        deletion.finish()?;
+        Ok(names)
     }
 }
 

@@ -11,6 +11,7 @@ mod copy;
 mod disk;
 mod engine;
 mod events;
+mod expiry;
 mod local_metrics;
 mod own_metrics;
 mod recent;

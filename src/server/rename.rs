@@ -109,11 +109,8 @@ impl Engine {
             self.delete(&[id])?;
             return Ok(true);
         }
-        if !self.points.delete_if_quiet(id, mark)? {
-            return Ok(false);
-        }
-        self.unlist(&[id]);
-        Ok(true)
+        let gone = self.finish(self.points.begin_quiet_deletion(id, mark)?)?;
+        Ok(!gone.is_empty())
     }
 }
 

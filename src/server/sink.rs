@@ -65,12 +65,11 @@ impl Engine {
         }
         let now = now();
         let try_all = || -> Result<_, PointsError> {
-            let resolved = self.resolver.resolve(batch, now)?;
-            let appended = self.points.append(&resolved.points, now)?;
+            let (appended, refused) = self.resolve_and_append(batch, now)?;
             if self.config.store.sync_interval.is_zero() {
                 self.points.sync()?;
             }
-            Ok((appended, resolved.refused))
+            Ok((appended, refused))
         };
         let outcome = try_all();
         self.failing.store(outcome.is_err(), Ordering::Relaxed);
@@ -80,6 +79,22 @@ impl Engine {
         })?;
         self.telemetry.log_bytes.add(appended.log_bytes);
         Ok((appended, refused))
+    }
+
+    /// A metric may be deleted after its name was looked up. Then all names are looked up again, and its point creates it again.
+    fn resolve_and_append<'a>(
+        &self,
+        batch: &Batch<'a>,
+        now: u32,
+    ) -> Result<(Appended, Refused<'a>), PointsError> {
+        loop {
+            let resolved = self.resolver.resolve(batch, now)?;
+            let appended = self.points.append_since(&resolved.points, resolved.deletions, now)?;
+            match appended {
+                Some(appended) => return Ok((appended, resolved.refused)),
+                None => self.points.wait_for_deletion(),
+            }
+        }
     }
 
     fn refuse(&self, refused: &[(Reject, &str)], verdict: &mut Verdict) {

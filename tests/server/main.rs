@@ -16,6 +16,7 @@ mod dashboard;
 mod disk_full;
 mod events;
 mod examples;
+mod expiry;
 mod failure;
 mod grafana;
 mod graphite_web;

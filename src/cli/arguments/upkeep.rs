@@ -109,9 +109,13 @@ pub struct Clean {
     /// Only print what would be deleted
     #[arg(long)]
     pub dry_run: bool,
-    /// Delete metrics that received no points for this long [default: the longest configured retention]
+    /// Delete metrics that received no points for this long [default: retention.forget_after; in Cassandra the longest configured
+    /// retention]
     #[arg(long, value_name = "TIME")]
     pub unwritten_for: Option<String>,
+    /// Which server to ask.
+    #[command(flatten)]
+    pub server: Server,
 }
 
 /// Arguments of `repair`.

@@ -41,7 +41,7 @@ pub(super) fn delete(config: &Config, arguments: &Delete, output: Output) -> Res
     if missed { Err(only_directories(&arguments.glob)) } else { Ok(()) }
 }
 
-fn answer<T: serde::de::DeserializeOwned>(body: &[u8]) -> Result<T> {
+pub(super) fn answer<T: serde::de::DeserializeOwned>(body: &[u8]) -> Result<T> {
     serde_json::from_slice(body).context("the server's answer; it may be of another version")
 }
 

@@ -1,22 +1,27 @@
-//! `clean` and `repair`: the names in Cassandra.
+//! `clean` and `repair`: names that nobody needs, and names that are incomplete.
 
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use serde_json::json;
 
+use super::door::Door;
+use super::local::answer;
 use super::{cluster, meter};
 use crate::cli::{Clean, Output, Repair, UsageError, to_stdout};
 use crate::config::{Config, StoreKind};
+use crate::http::{Care as _, Cleaned};
 use crate::server::now;
 use crate::store::cassandra::names::{Names, Orphan};
 
 /// Deletes metrics that no longer receive points, and empty directories.
 pub(in crate::cli) fn clean(config: &Config, arguments: &Clean, output: Output) -> Result<()> {
-    let kept = match &arguments.unwritten_for {
-        Some(text) => config_duration(text)?,
-        None => longest_retention(config),
-    };
+    let unwritten_for = arguments.unwritten_for.as_deref().map(config_duration).transpose()?;
+    if config.store.kind == StoreKind::Embedded || arguments.server.url.is_some() {
+        let cleaned = clean_local(config, arguments, unwritten_for)?;
+        return print(output, arguments.dry_run, "deleted", &[("metrics", cleaned.metrics)]);
+    }
+    let kept = unwritten_for.unwrap_or_else(|| longest_retention(config));
     let before_ms = (i64::from(now()) - kept).max(0) * 1000;
     let names = of_cluster(config)?;
     let cleaned = names.clean(before_ms, arguments.dry_run, &mut meter::ring)?;
@@ -27,6 +32,20 @@ pub(in crate::cli) fn clean(config: &Config, arguments: &Clean, output: Output) 
         "deleted",
         &[("metrics", cleaned.metrics), ("directories", cleaned.directories)],
     )
+}
+
+/// The same in the embedded store, or through the server that runs on it.
+fn clean_local(config: &Config, arguments: &Clean, unwritten_for: Option<i64>) -> Result<Cleaned> {
+    let secs = unwritten_for.and_then(|secs| u64::try_from(secs).ok());
+    match Door::out(config, arguments.server.url.as_deref())? {
+        Door::Store(engine) => Ok(engine.clean(secs, arguments.dry_run)?),
+        Door::Server(server) => {
+            let secs = secs.map(|secs| secs.to_string()).unwrap_or_default();
+            let trial = if arguments.dry_run { "1" } else { "0" };
+            let params = [("unwritten_for", &*secs), ("dry_run", trial)];
+            answer(&server.post("/internal/clean", &params, &[])?)
+        }
+    }
 }
 
 /// Completes half-done creations and deletions.

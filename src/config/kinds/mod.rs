@@ -5,6 +5,7 @@
 
 mod amount;
 mod choice;
+mod forget;
 mod listener;
 mod origins;
 mod path;
@@ -17,6 +18,7 @@ use toml::Value;
 
 pub(in crate::config) use amount::{Number, Size, Time};
 pub(in crate::config) use choice::{ConsistencyChoice, IndexChoice, StoreChoice, Switch, WriterId};
+pub(in crate::config) use forget::ForgetTime;
 pub(in crate::config) use listener::Listener;
 pub(in crate::config) use origins::OriginList;
 pub(in crate::config) use path::{FilePath, MaybePath};

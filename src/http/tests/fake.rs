@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use crate::bundle::Bundle;
 use crate::http::browser::{Browse, Folder, Health, ListedNode, Listing, MetricDescription, PageRequest};
 use crate::http::{
-    Backend, Care, Deleted, Description, EventLog, ImportOptions, Imported, Moving, NameStream, Node,
+    Backend, Care, Cleaned, Deleted, Description, EventLog, ImportOptions, Imported, Moving, NameStream, Node,
     Reloaded, Renamed, RetentionPlan, Stats, TaggedSeries, Usage,
 };
 use crate::index::SharedIndex;
@@ -104,6 +104,10 @@ impl Care for FakeBackend {
 
     fn rename(&self, from: &str, to: &str, trial: bool) -> Result<Renamed, QueryError> {
         Ok(Renamed { renamed: !trial, metrics: vec![(from.to_owned(), to.to_owned())], merged: 0 })
+    }
+
+    fn clean(&self, unwritten_for: Option<u64>, trial: bool) -> Result<Cleaned, QueryError> {
+        Ok(Cleaned { done: !trial, metrics: vec![format!("{unwritten_for:?}")] })
     }
 
     fn names(&self, query: &str) -> Result<Vec<String>, QueryError> {
