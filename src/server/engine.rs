@@ -53,6 +53,8 @@ pub struct Engine {
     pub(super) rules: Option<Rules>,
     /// The backup that is being made.
     pub(super) backup: Current,
+    /// The check of all files that is under way.
+    pub(super) check: Current,
 }
 
 /// Seconds since the epoch.
@@ -110,6 +112,7 @@ impl Engine {
             sampler: Sampler::default(),
             rules,
             backup: Current::default(),
+            check: Current::default(),
         })
     }
 

@@ -11,6 +11,7 @@ mod copy;
 mod disk;
 mod engine;
 mod events;
+mod fsck;
 mod local_metrics;
 mod own_metrics;
 mod recent;
@@ -27,6 +28,7 @@ mod write;
 pub use cluster::{cluster_schema, cluster_settings};
 pub use copy::CopyError;
 pub use engine::{Engine, now};
+pub use fsck::check_files;
 pub use run::run;
 
 use std::time::{Duration, Instant};

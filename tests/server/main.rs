@@ -22,6 +22,7 @@ mod graphite_web;
 mod harness;
 mod ingest;
 mod kill9;
+mod live;
 mod moving;
 mod old_data;
 mod operate;

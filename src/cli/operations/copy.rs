@@ -38,13 +38,13 @@ pub(in crate::cli) fn copy(config: &Config, arguments: &Copy, output: Output) ->
         return between::transfer(config, arguments, to, output);
     }
     // clap does not check `requires` here, because --to conflicts with the destination, which is given.
-    if arguments.elsewhere.by_rules || arguments.elsewhere.url.is_some() {
-        bail!(UsageError("--url and --by-rules belong to --to, which names the place to copy to".to_owned()));
+    if arguments.elsewhere.by_rules {
+        bail!(UsageError("--by-rules belongs to --to, which names the place to copy to".to_owned()));
     }
     let order = Order::new(config, arguments)?;
-    match config.store.kind {
-        StoreKind::Embedded => local::copy(config, &order, output),
-        StoreKind::Cassandra => cluster::copy(config, &order, output),
+    match (&arguments.server.url, config.store.kind) {
+        (None, StoreKind::Cassandra) => cluster::copy(config, &order, output),
+        (url, _) => local::copy(config, &order, url.as_deref(), output),
     }
 }
 
@@ -75,6 +75,12 @@ impl Order {
             time(config, arguments.until.as_deref())?.unwrap_or(u32::MAX),
         );
         Ok(Self { source, destination, patterns, window, trial: arguments.dry_run })
+    }
+
+    /// Is a metric that a pattern found really meant? A name with tags also finds metrics that have these tags and more.
+    pub(super) fn takes(&self, name: &str) -> bool {
+        let is_below = |rest: &str| self.patterns.len() > 1 && rest.starts_with('.');
+        name.strip_prefix(&self.source).is_some_and(|rest| rest.is_empty() || is_below(rest))
     }
 
     /// The new name of a metric.
