@@ -23,6 +23,7 @@ mod harness;
 mod ingest;
 mod kill9;
 mod live;
+mod manual;
 mod moving;
 mod old_data;
 mod operate;
