@@ -16,8 +16,8 @@ pub use moving::{
     Export, ExportCsv, ExportSelection, ExportTo, ExportWhisper, Import, ImportFrom, ImportWhisper,
 };
 pub use upkeep::{
-    Backup, Clean, Dump, Reload, Repair, Restore, RetentionAction, RetentionCommand, RetentionPlan, Schema,
-    SchemaAction, Stats,
+    Backup, Clean, Dump, Fsck, Reload, Repair, Restore, RetentionAction, RetentionCommand, RetentionPlan,
+    Schema, SchemaAction, Stats,
 };
 
 /// A Graphite-compatible metrics server.
@@ -161,6 +161,7 @@ pub enum Command {
     #[command(after_help = "Examples:
   plumbago read servers.web1.cpu.load
   plumbago read 'sumSeries(servers.*.requests)' --from -7d --until -1d
+  plumbago read --url http://127.0.0.1:8080 servers.web1.cpu.load
   plumbago read --output json 'servers.web1.*' --from noon")]
     Read(Read),
     /// Write one point
@@ -200,7 +201,7 @@ pub enum Command {
     /// A new destination gets the retention and aggregation of the source. An existing one keeps its points, except in slots
     /// that the source has too. Repeating a copy is safe, and picks up points that came late. To rename a metric, send under
     /// the new name, copy, check, and delete the old name. With Cassandra, servers may keep running; aggregates of slots that
-    /// both names received add up.
+    /// both names received add up. While a server runs on an embedded store, it copies.
     ///
     /// With --to, the metrics of a glob go to another server on this machine, or into the store of another configuration file, with
     /// all their stages. What they have there stays. Metrics that are new there are read back and compared. A copy that was
@@ -208,6 +209,7 @@ pub enum Command {
     #[command(after_help = "Examples:
   plumbago copy servers.web1.cpu hosts.web1.cpu
   plumbago copy --dry-run --recursive servers.web1 hosts.web1
+  plumbago copy --url http://127.0.0.1:8080 servers.web1.cpu hosts.web1.cpu
   plumbago copy --recursive servers.web1 hosts.web1 --from -30d
   plumbago copy --to http://127.0.0.1:8081 'servers.**'
   plumbago copy --to /etc/plumbago/cassandra.toml '**' --url http://127.0.0.1:8080")]
@@ -314,16 +316,19 @@ pub enum Command {
     /// Check every file of the data directory
     ///
     /// Reads all blocks, the log and the catalogue, and compares checksums. Changes nothing. Exits with 1 if something is
-    /// damaged.
+    /// damaged. While a server runs on the store, it does the work, and takes and answers everything else meanwhile.
     #[command(after_help = "Examples:
   plumbago fsck
+  plumbago fsck --url http://127.0.0.1:8080
   plumbago fsck --set store.path=/backup/plumbago-data")]
-    Fsck,
+    Fsck(Fsck),
     /// Print what is in one file of the data directory
     ///
-    /// The catalogue can be read only while no server uses it.
+    /// Blocks and log segments can be read at any time. The catalogue is a database that the server of the store has locked while it
+    /// runs: then make a backup, and dump the catalogue in there.
     #[command(after_help = "Examples:
   plumbago dump plumbago-data/log/00000001.log
+  plumbago backup /tmp/look && plumbago dump /tmp/look/catalogue-1.redb
   plumbago dump --output json FILE")]
     Dump(Dump),
     /// Print, create or check the tables in Cassandra

@@ -17,9 +17,10 @@ use std::process::ExitCode;
 
 pub use arguments::{
     Arguments, Backup, Cardinality, CheckConfig, Clean, Command, Compare, Completions, Copy, Delete, Dump,
-    Elsewhere, Estimate, Export, ExportCsv, ExportSelection, ExportTo, ExportWhisper, Fill, Find, Global,
-    Import, ImportFrom, ImportWhisper, Info, LogFormat, ManPage, Output, Read, Reload, Rename, Repair,
-    Restore, RetentionAction, RetentionCommand, RetentionPlan, Schema, SchemaAction, Stats, Usage, Write,
+    Elsewhere, Estimate, Export, ExportCsv, ExportSelection, ExportTo, ExportWhisper, Fill, Find, Fsck,
+    Global, Import, ImportFrom, ImportWhisper, Info, LogFormat, ManPage, Output, Read, Reload, Rename,
+    Repair, Restore, RetentionAction, RetentionCommand, RetentionPlan, Schema, SchemaAction, Server, Stats,
+    Usage, Write,
 };
 
 use crate::config::{ConfigError, Loaded, Sources};
@@ -71,7 +72,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         Command::Reload(args) => operations::reload(config, args, output),
         Command::Backup(args) => operations::backup(config, args, output),
         Command::Restore(args) => operations::restore(config, args, output),
-        Command::Fsck => operations::fsck(config, output),
+        Command::Fsck(args) => operations::fsck(config, args, output),
         Command::Dump(args) => operations::dump(config, args, output),
         Command::Schema(args) => operations::schema(config, args, output),
         Command::Clean(args) => operations::clean(config, args, output),

@@ -131,7 +131,8 @@ fn query_of(request: &Request) -> Params {
     params
 }
 
-fn window(params: &Params) -> Result<(u32, u32), Failure> {
+/// The times `from` and `until`; without them, all time.
+pub(super) fn window(params: &Params) -> Result<(u32, u32), Failure> {
     let time = |name: &str, default: u32| -> Result<u32, Failure> {
         let number = params.int(name, i64::from(default))?;
         u32::try_from(number).map_err(|_| Failure::Invalid(format!("`{name}` must be seconds since 1970")))

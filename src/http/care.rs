@@ -11,7 +11,7 @@ use tokio::task::spawn_blocking;
 use super::call::Call;
 use super::error::{Asked, Failure};
 use super::find::to_json;
-use super::{Api, Reloaded, RetentionPlan, reply};
+use super::{Api, Checked, CopiedMetric, Reloaded, RetentionPlan, reply};
 use plumbago_model::QueryError;
 
 /// What was deleted, or would be.
@@ -114,6 +114,18 @@ pub trait Care {
     /// What is known about a metric, if it is there.
     fn describe_metric(&self, name: &str) -> Result<Option<Description>, QueryError>;
 
+    /// Copies the slots of a metric that start in `window` to another name. A trial only counts. Nothing without the source.
+    fn copy_metric(
+        &self,
+        source: &str,
+        destination: &str,
+        window: (u32, u32),
+        trial: bool,
+    ) -> Result<Option<CopiedMetric>, QueryError>;
+
+    /// Reads every file of the store and compares checksums. Changes nothing.
+    fn check_files(&self) -> Result<Checked, QueryError>;
+
     /// What the retention rules would do as the files have them now.
     fn plan_retention(&self) -> Result<RetentionPlan, QueryError>;
 
@@ -160,7 +172,10 @@ pub(super) async fn clean(State(api): State<Arc<Api>>, call: Call) -> Result<Res
     answered(api, move |care| {
         let cleaned = care.clean(unwritten_for, trial)?;
         if !trial {
-            tracing::info!(metrics = cleaned.metrics.len(), "metrics without new points were deleted by a call");
+            tracing::info!(
+                metrics = cleaned.metrics.len(),
+                "metrics without new points were deleted by a call"
+            );
         }
         Ok(Some(cleaned))
     })

@@ -35,7 +35,10 @@ const ENDPOINTS: &str = "\
 /internal/import       POST, from this machine: bundles of metrics; keep_policy, from, until
 /internal/export       POST, from this machine: names, one a line; answers bundles
 /internal/delete       POST, from this machine: query, dry_run; deletes metrics with their points
+/internal/rename       POST, from this machine: from, to, dry_run; renames metrics with their points
 /internal/clean        POST, from this machine: unwritten_for, dry_run; deletes metrics without new points
+/internal/copy         POST, from this machine: source, destination, from, until, dry_run; copies a metric to another name
+/internal/fsck         POST, from this machine: reads every file of the store and compares checksums
 /internal/names        from this machine: query; the names of all metrics that match, with tags and without
 /internal/usage        from this machine: query; how many metrics there are at and below it, and their bytes
 /internal/stats        from this machine: numbers about the whole store

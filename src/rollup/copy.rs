@@ -43,8 +43,8 @@ impl Job {
 }
 
 impl Points {
-    /// Copies slots that start in `from..until` to a metric of the same policy; without a target it only counts them.
-    /// The caller makes sure that nothing else writes meanwhile.
+    /// Copies slots that start in `from..until` to a metric of the same policy; without a target it only counts them. A point that
+    /// the source gets meanwhile may be left out; the next copy has it.
     pub fn copy(
         &self,
         source: MetricId,

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::{Mutex, MutexGuard};
 
-use super::points::{Points, PointsError};
+use super::points::{Memory, Points, PointsError};
 use crate::log::encode_deleted;
 use crate::store::StoreError;
 use plumbago_model::{MetricId, PolicyId, Span};

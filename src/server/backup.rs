@@ -10,13 +10,13 @@ use super::engine::{Engine, now};
 use crate::http::{self, BackupError, BackupState, Backups};
 use crate::store::{BackedUp, Headway, StoreError};
 
-/// The backup that is being made, if one is.
+/// The backup that is being made, if one is, or another long work that is done once at a time.
 #[derive(Default)]
 pub(super) struct Current(Mutex<Option<(PathBuf, Arc<Headway>)>>);
 
 impl Current {
     /// Begins one, unless there is one.
-    fn begin(&self, dir: &Path) -> Result<Arc<Headway>, BackupError> {
+    pub(super) fn begin(&self, dir: &Path) -> Result<Arc<Headway>, BackupError> {
         let mut current = self.0.lock();
         if let Some((other, _)) = &*current {
             return Err(BackupError::Busy(other.display().to_string()));
@@ -24,6 +24,11 @@ impl Current {
         let headway = Arc::new(Headway::default());
         *current = Some((dir.to_owned(), Arc::clone(&headway)));
         Ok(headway)
+    }
+
+    /// Makes room for the next one when it is dropped.
+    pub(super) fn ending(&self) -> Ending<'_> {
+        Ending(self)
     }
 
     /// Makes it fail soon: the server stops. What it has done is there for the next one.
@@ -34,8 +39,8 @@ impl Current {
     }
 }
 
-/// Makes room for the next backup, however this one ends.
-struct Ending<'a>(&'a Current);
+/// Makes room for the next one, however this one ends.
+pub(super) struct Ending<'a>(&'a Current);
 
 impl Drop for Ending<'_> {
     fn drop(&mut self) {
@@ -46,7 +51,7 @@ impl Drop for Ending<'_> {
 impl Backups for Engine {
     fn back_up(&self, dir: &Path) -> Result<http::BackedUp, BackupError> {
         let headway = self.backup.begin(dir)?;
-        let _ends = Ending(&self.backup);
+        let _ends = self.backup.ending();
         let began = Instant::now();
         let made = self.make_backup(dir, &headway);
         let seconds = began.elapsed().as_secs_f64();

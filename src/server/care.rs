@@ -1,7 +1,11 @@
 //! Looking after metrics: what the commands and `/internal/*` ask for.
 
+use super::copy::CopyError;
 use super::engine::Engine;
-use crate::http::{Care, Cleaned, Deleted, Description, Reloaded, Renamed, RetentionPlan, Stats, Usage};
+use crate::http::{
+    Care, Checked, Cleaned, CopiedMetric, Deleted, Description, Reloaded, Renamed, RetentionPlan, Stats,
+    Usage,
+};
 use crate::index::FindLimits;
 use plumbago_model::glob::Glob;
 use plumbago_model::{Cancel, MetricId, QueryError, Selection, Span, name};
@@ -72,6 +76,41 @@ impl Care for Engine {
             last: self.last_point(id, span, &Cancel::never())?,
             bytes: self.chunk_bytes(&[id])?,
         }))
+    }
+
+    fn copy_metric(
+        &self,
+        source: &str,
+        destination: &str,
+        window: (u32, u32),
+        trial: bool,
+    ) -> Result<Option<CopiedMetric>, QueryError> {
+        if !self.store.upstream.is_sole_writer() {
+            return Err(QueryError::invalid(
+                "this server shares a cluster with others; `plumbago copy` without --url, with the configuration of this server, \
+                 copies in the cluster itself",
+            ));
+        }
+        let canonical =
+            |raw| name::canonical(raw, self.config.ingest.max_name_bytes).map_err(QueryError::invalid);
+        let (source, destination) = (canonical(source)?, canonical(destination)?);
+        let Some(id) = self.index.read().lookup(source.as_bytes()) else { return Ok(None) };
+        match self.copy(id, &destination, window, trial) {
+            Ok(copied) => {
+                self.points.sync()?;
+                let (points, aggregates) = (copied.points, copied.aggregates);
+                Ok(Some(CopiedMetric { points, aggregates, refused: None }))
+            }
+            Err(CopyError::Gone) => Ok(None),
+            Err(error @ CopyError::OtherPolicy { .. }) => {
+                Ok(Some(CopiedMetric { refused: Some(error.to_string()), ..CopiedMetric::default() }))
+            }
+            Err(CopyError::Points(error)) => Err(error.into()),
+        }
+    }
+
+    fn check_files(&self) -> Result<Checked, QueryError> {
+        self.check_own_files()
     }
 
     fn plan_retention(&self) -> Result<RetentionPlan, QueryError> {

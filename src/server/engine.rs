@@ -57,6 +57,8 @@ pub struct Engine {
     pub(super) pointless: Pointless,
     /// Shared by imports, so that no metric is forgotten while one fills it.
     pub(super) importing: RwLock<()>,
+    /// The check of all files that is under way.
+    pub(super) check: Current,
 }
 
 /// Seconds since the epoch.
@@ -116,6 +118,7 @@ impl Engine {
             backup: Current::default(),
             pointless: Pointless::default(),
             importing: RwLock::default(),
+            check: Current::default(),
         })
     }
 

@@ -12,6 +12,7 @@ mod disk;
 mod engine;
 mod events;
 mod expiry;
+mod fsck;
 mod local_metrics;
 mod own_metrics;
 mod recent;
@@ -29,6 +30,7 @@ mod write;
 pub use cluster::{cluster_schema, cluster_settings};
 pub use copy::CopyError;
 pub use engine::{Engine, now};
+pub use fsck::check_files;
 pub use run::run;
 
 use std::time::{Duration, Instant};

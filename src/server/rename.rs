@@ -2,9 +2,10 @@
 //!
 //! A metric whose new name is free keeps its id and its points, and only its name changes, for all of them at one moment. If the new
 //! name exists already, because senders began to use it, the histories are merged: the metric of that name gets what it lacks, and
-//! then the old one is deleted. On a cluster the rows of a metric are found by its name, so there every metric is merged.
+//! then the old one is deleted. On a cluster the rows of a metric are found by its name, so there the command copies and deletes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
+use std::ops::ControlFlow;
 
 use super::engine::Engine;
 use crate::bundle::Bundle;
@@ -26,6 +27,10 @@ struct Change {
 impl Engine {
     /// Renames the metric `from` and all below it. A trial only lists them.
     pub(super) fn rename_all(&self, from: &str, to: &str, trial: bool) -> Result<Renamed, QueryError> {
+        if !self.store.upstream.is_sole_writer() {
+            let text = "this server shares its metrics through Cassandra: call `plumbago rename` without --url, it works on the cluster itself";
+            return Err(QueryError::invalid(text));
+        }
         let changes = self.changes(from, to)?;
         let mut renamed = Renamed { renamed: !trial, ..Renamed::default() };
         renamed.metrics = changes.iter().map(|change| (change.old.clone(), change.new.clone())).collect();
@@ -67,10 +72,7 @@ impl Engine {
     }
 
     /// Gives the metrics whose new names are free these names. Returns their ids.
-    fn relabel(&self, changes: &[Change]) -> Result<std::collections::HashSet<MetricId>, QueryError> {
-        if !self.store.upstream.is_sole_writer() {
-            return Ok(Default::default());
-        }
+    fn relabel(&self, changes: &[Change]) -> Result<HashSet<MetricId>, QueryError> {
         let names: Vec<(MetricId, String)> =
             changes.iter().map(|change| (change.id, change.new.clone())).collect();
         Ok(self.resolver.rename(&names)?.into_iter().collect())
@@ -84,7 +86,7 @@ impl Engine {
             let mut bundles: Vec<Bundle> = Vec::new();
             self.export(&[&change.old], all, &mut |bundle| {
                 bundles.push(Bundle { name: change.new.clone(), ..bundle });
-                std::ops::ControlFlow::Continue(())
+                ControlFlow::Continue(())
             })?;
             let imported = self.import(bundles, ImportOptions { keep_policy: true, window: all })?;
             if let Some((name, why)) = imported.refused.first() {
@@ -105,10 +107,6 @@ impl Engine {
 
     /// Deletes a metric whose points are all in another. False if it has received more of them meanwhile.
     fn delete_merged(&self, id: MetricId, mark: u64) -> Result<bool, QueryError> {
-        if !self.store.upstream.is_sole_writer() {
-            self.delete(&[id])?;
-            return Ok(true);
-        }
         let gone = self.finish(self.points.begin_quiet_deletion(id, mark)?)?;
         Ok(!gone.is_empty())
     }

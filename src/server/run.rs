@@ -71,6 +71,7 @@ pub fn run(loaded: Loaded, sources: Sources) -> Result<()> {
     eprintln!("stopping: reading what senders have already sent");
     stop.send_replace(true);
     engine.backup.stop();
+    engine.check.stop();
     ingest.block_on(async {
         for receiver in receivers {
             // The supervisor catches panics, so this cannot fail.

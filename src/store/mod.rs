@@ -28,9 +28,11 @@ mod backup;
 pub mod cassandra;
 pub mod clustered;
 pub mod embedded;
+mod report;
 mod upstream;
 
 pub use backup::{BackedUp, Headway};
+pub use report::Report;
 pub use upstream::{Chore, Described, Doomed, Hit, LocalMetrics, RunningVisitor, Upstream};
 
 use std::collections::BTreeMap;
@@ -65,7 +67,7 @@ pub enum StoreError {
         detail: String,
     },
     /// Another process has the data directory open.
-    #[error("the data directory {path} is in use by another process; stop it, or set store.path to another directory", path = path.display())]
+    #[error("the data directory {path} is in use by another process: one process at a time may change its files. Stop that one, or set store.path to another directory", path = path.display())]
     InUse {
         /// The directory.
         path: PathBuf,
@@ -215,6 +217,9 @@ pub trait PointStore: Send + Sync {
 
     /// Bytes that the chunks of some metrics take up on this machine; ids must ascend.
     fn chunk_bytes(&self, metrics: &[MetricId]) -> Result<u64, StoreError>;
+
+    /// Checks every file of the store on this machine and changes nothing, while the store is used. The log is checked apart.
+    fn verify(&self, headway: &Headway) -> Result<Report, StoreError>;
 
     /// What the store takes up on this machine's disk.
     fn disk_usage(&self) -> DiskUsage;

@@ -244,7 +244,7 @@ fn a_dump_of_a_catalogue_in_use_says_who_uses_it() {
     server.store(&some_metrics());
     let catalogue = server.setup().directory().join("data/catalogue.redb");
     let arguments = ["dump", catalogue.to_str().unwrap()];
-    ask(&server, &arguments).failed(&["a running server is using", "stop it first", "plumbago find '**'"]);
+    ask(&server, &arguments).failed(&["a running server has", "only one process", "plumbago backup DIR"]);
     let (_, setup) = server.stop("TERM");
     let dumped = run(&setup, &arguments);
     assert!(dumped.code == Some(0) && dumped.out.contains("servers.web00.cpu"), "{dumped:?}");

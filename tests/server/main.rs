@@ -23,6 +23,8 @@ mod graphite_web;
 mod harness;
 mod ingest;
 mod kill9;
+mod live;
+mod manual;
 mod moving;
 mod old_data;
 mod operate;

@@ -69,9 +69,6 @@ pub struct Elsewhere {
     /// Copy to another place: the URL of a server, or the configuration file of another store
     #[arg(long, value_name = "URL|FILE")]
     pub to: Option<String>,
-    /// With --to: the server that has the metrics [default: the store of the configuration, or the server that runs on it]
-    #[arg(long, value_name = "URL", requires = "to")]
-    pub url: Option<String>,
     /// With --to: new metrics get the retention and aggregation that the rules there give them, instead of keeping their own
     #[arg(long, requires = "to")]
     pub by_rules: bool,

@@ -9,6 +9,9 @@ use super::{Elsewhere, Server};
 pub struct Find {
     /// A glob
     pub glob: String,
+    /// Which server to ask.
+    #[command(flatten)]
+    pub server: Server,
 }
 
 /// Arguments of `read`.
@@ -22,6 +25,9 @@ pub struct Read {
     /// End of the time window
     #[arg(long, value_name = "TIME", default_value = "now", allow_hyphen_values = true)]
     pub until: String,
+    /// Which server to ask.
+    #[command(flatten)]
+    pub server: Server,
 }
 
 /// Arguments of `write`.
@@ -36,8 +42,11 @@ pub struct Write {
     #[arg(value_name = "TS")]
     pub timestamp: Option<u32>,
     /// Create a new store if there is none
-    #[arg(long)]
+    #[arg(long, conflicts_with = "url")]
     pub create: bool,
+    /// Which server to ask.
+    #[command(flatten)]
+    pub server: Server,
 }
 
 /// Arguments of `delete`.
@@ -92,6 +101,9 @@ pub struct Copy {
     /// Copying to another place.
     #[command(flatten)]
     pub elsewhere: Elsewhere,
+    /// Which server to ask.
+    #[command(flatten)]
+    pub server: Server,
 }
 
 /// Arguments of `info`.
@@ -127,6 +139,9 @@ pub struct Cardinality {
     /// Lines of each list
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub limit: usize,
+    /// Which server to ask.
+    #[command(flatten)]
+    pub server: Server,
 }
 
 /// NaN means "no value", and the server would reject it: it is better to say so at once.

@@ -71,6 +71,14 @@ pub struct Restore {
     pub check: bool,
 }
 
+/// Arguments of `fsck`.
+#[derive(Clone, Debug, Args)]
+pub struct Fsck {
+    /// Which server to ask.
+    #[command(flatten)]
+    pub server: Server,
+}
+
 /// Arguments of `dump`.
 #[derive(Clone, Debug, Args)]
 pub struct Dump {

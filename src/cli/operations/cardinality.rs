@@ -3,7 +3,8 @@
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use super::{open, remote};
+use super::door::Door;
+use super::remote::Server;
 use crate::cli::{Cardinality, Output, table, to_stdout, words};
 use crate::config::{Config, StoreKind};
 use crate::index::Survey;
@@ -11,17 +12,17 @@ use plumbago_model::Cancel;
 
 /// Counts metrics by tag and by the start of their names, in the store itself or through the server that has it open.
 pub(in crate::cli) fn cardinality(config: &Config, arguments: &Cardinality, output: Output) -> Result<()> {
-    let counted = match config.store.kind {
-        StoreKind::Embedded => open(config)?,
-        StoreKind::Cassandra => None,
+    let door = match (&arguments.server.url, config.store.kind) {
+        (None, StoreKind::Cassandra) => Door::Server(Server::of(config)?),
+        (url, _) => Door::out(config, url.as_deref())?,
     };
-    let counted = match counted {
-        Some(engine) => {
-            let Cardinality { below, depth, limit } = arguments.clone();
+    let counted = match &door {
+        Door::Store(engine) => {
+            let Cardinality { below, depth, limit, .. } = arguments.clone();
             let survey = Survey { below: below.unwrap_or_default(), depth, limit };
             engine.index.cardinality(&survey, &Cancel::never())?.to_json()
         }
-        None => ask(config, arguments)?,
+        Door::Server(server) => ask(server, arguments)?,
     };
     to_stdout(|out| match output {
         Output::Json => Ok(writeln!(out, "{counted:#}")?),
@@ -29,12 +30,12 @@ pub(in crate::cli) fn cardinality(config: &Config, arguments: &Cardinality, outp
     })
 }
 
-fn ask(config: &Config, arguments: &Cardinality) -> Result<Value> {
+fn ask(server: &Server, arguments: &Cardinality) -> Result<Value> {
     let (depth, limit) = (arguments.depth.to_string(), arguments.limit.to_string());
     let params =
         [("below", arguments.below.as_deref().unwrap_or_default()), ("depth", &depth), ("limit", &limit)];
-    let body = remote::get(config, "/internal/cardinality", &params)?;
-    serde_json::from_str(&body).context("the server's answer is not JSON")
+    let body = server.get("/internal/cardinality", &params)?;
+    serde_json::from_slice(&body).context("the server's answer is not JSON")
 }
 
 fn print(counted: &Value, out: &mut dyn std::io::Write) -> Result<()> {

@@ -38,43 +38,58 @@ pub(in crate::cli) fn copy(config: &Config, arguments: &Copy, output: Output) ->
         return between::transfer(config, arguments, to, output);
     }
     // clap does not check `requires` here, because --to conflicts with the destination, which is given.
-    if arguments.elsewhere.by_rules || arguments.elsewhere.url.is_some() {
-        bail!(UsageError("--url and --by-rules belong to --to, which names the place to copy to".to_owned()));
+    if arguments.elsewhere.by_rules {
+        bail!(UsageError("--by-rules belongs to --to, which names the place to copy to".to_owned()));
     }
     let order = Order::new(config, arguments)?;
-    match config.store.kind {
-        StoreKind::Embedded => local::copy(config, &order, output),
-        StoreKind::Cassandra => cluster::copy(config, &order, output),
+    match (&arguments.server.url, config.store.kind) {
+        (None, StoreKind::Cassandra) => cluster::copy(config, &order, output),
+        (url, _) => local::copy(config, &order, url.as_deref(), output),
     }
 }
 
 impl Order {
     fn new(config: &Config, arguments: &Copy) -> Result<Self> {
-        let name = |text: &str| {
-            canonical_name(text, config.ingest.max_name_bytes).map_err(|error| UsageError(error.to_string()))
-        };
-        let (source, destination) =
-            (name(&arguments.source)?, name(arguments.destination.as_deref().unwrap_or_default())?);
-        for name in [&source, &destination] {
-            if !name.contains(';') && !Glob::parse(name).is_ok_and(|glob| glob.is_literal()) {
-                bail!(UsageError(format!(
-                    "`{name}` is a glob; copy takes names, and directories with --recursive"
-                )));
-            }
-        }
-        let is_inside = destination.strip_prefix(&source).is_some_and(|rest| rest.starts_with('.'));
-        if source == destination || arguments.recursive && is_inside {
-            bail!(UsageError(format!("`{source}` cannot be copied into itself")));
-        }
-        let mut patterns = vec![source.clone()];
-        if arguments.recursive {
-            patterns.push(format!("{source}.**"));
-        }
+        let destination = arguments.destination.as_deref().unwrap_or_default();
+        let order = Self::everything(config, &arguments.source, destination, arguments.recursive)?;
         let window = (
             time(config, arguments.from.as_deref())?.unwrap_or(0),
             time(config, arguments.until.as_deref())?.unwrap_or(u32::MAX),
         );
-        Ok(Self { source, destination, patterns, window, trial: arguments.dry_run })
+        Ok(Self { window, trial: arguments.dry_run, ..order })
+    }
+
+    /// All that a metric has, and if `recursive` all that is below it.
+    pub(super) fn everything(
+        config: &Config,
+        source: &str,
+        destination: &str,
+        recursive: bool,
+    ) -> Result<Self> {
+        let name = |text: &str| {
+            canonical_name(text, config.ingest.max_name_bytes).map_err(|error| UsageError(error.to_string()))
+        };
+        let (source, destination) = (name(source)?, name(destination)?);
+        for name in [&source, &destination] {
+            if !name.contains(';') && !Glob::parse(name).is_ok_and(|glob| glob.is_literal()) {
+                bail!(UsageError(format!("`{name}` is a glob; give the name of a metric or a directory")));
+            }
+        }
+        let is_inside = destination.strip_prefix(&source).is_some_and(|rest| rest.starts_with('.'));
+        if source == destination || recursive && is_inside {
+            bail!(UsageError(format!("`{source}` cannot go into itself")));
+        }
+        let mut patterns = vec![source.clone()];
+        if recursive {
+            patterns.push(format!("{source}.**"));
+        }
+        Ok(Self { source, destination, patterns, window: (0, u32::MAX), trial: false })
+    }
+
+    /// Is a metric that a pattern found really meant? A name with tags also finds metrics that have these tags and more.
+    pub(super) fn takes(&self, name: &str) -> bool {
+        let is_below = |rest: &str| self.patterns.len() > 1 && rest.starts_with('.');
+        name.strip_prefix(&self.source).is_some_and(|rest| rest.is_empty() || is_below(rest))
     }
 
     /// The new name of a metric.

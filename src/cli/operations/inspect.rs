@@ -1,65 +1,58 @@
 //! `fsck` and `dump`.
 
-use std::path::Path;
-
 use anyhow::{Result, bail};
 use serde_json::json;
 
-use super::super::{Dump, Output, to_stdout, words};
+use super::local::answer;
 use super::must_exist;
+use super::remote::Server;
+use crate::cli::{Dump, Fsck, Output, to_stdout, words};
 use crate::config::Config;
+use crate::http::Checked;
 use crate::log;
-use crate::store::embedded::inspect::{self, DumpError, Report};
+use crate::server::check_files;
+use crate::store::StoreError;
+use crate::store::embedded::inspect::{self, DumpError};
 
-/// Checks the data directory and changes nothing. Fails if something is damaged.
-pub(in crate::cli) fn fsck(config: &Config, output: Output) -> Result<()> {
-    must_exist(config)?;
-    let mut report = inspect::fsck(&config.store.path, |done, all| {
-        if all > 20 {
-            eprint!("\rblock {done} of {all}{}", if done == all { "\n" } else { "" });
-        }
-    })?;
-    let log_records = check_log(&config.store.path.join("log"), &mut report);
+/// Checks the data directory and changes nothing. Fails if something is damaged. A server that has the store open does the work.
+pub(in crate::cli) fn fsck(config: &Config, arguments: &Fsck, output: Output) -> Result<()> {
+    let checked = match &arguments.server.url {
+        Some(url) => ask(&Server::at(url)?)?,
+        None => check(config)?,
+    };
+    let Checked { metrics, blocks, bytes, log_records, problems, remarks } = &checked;
     to_stdout(|out| {
-        let Report { metrics, blocks, bytes, problems, remarks, .. } = &report;
         if output == Output::Json {
-            let fields = json!({
-                "metrics": metrics, "blocks": blocks, "bytes": bytes, "log_records": log_records,
-                "problems": problems, "remarks": remarks,
-            });
-            return Ok(writeln!(out, "{fields:#}")?);
+            return Ok(writeln!(out, "{:#}", json!(checked))?);
         }
         let counts =
             [(metrics, "metric"), (blocks, "block")].map(|(number, noun)| words::count(*number, noun));
-        let records = words::count(log_records, "log record");
+        let records = words::count(*log_records, "log record");
         writeln!(out, "{}, {}, {records}", counts.join(", "), words::size(*bytes))?;
         problems.iter().try_for_each(|line| writeln!(out, "damaged: {line}"))?;
         Ok(remarks.iter().try_for_each(|line| writeln!(out, "note: {line}"))?)
     })?;
-    if !report.problems.is_empty() {
-        bail!("{} damaged places; what they held is lost, everything else is served", report.problems.len());
+    if !problems.is_empty() {
+        bail!("{} damaged places; what they held is lost, everything else is served", problems.len());
     }
     Ok(())
 }
 
-/// Reads the log after the last commit. Returns the number of its records.
-fn check_log(dir: &Path, report: &mut Report) -> u64 {
-    let floor = report.log_floor;
-    let last = log::segments(dir, floor).ok().and_then(|s| s.last().map(|(_, path)| path.clone()));
-    let found = match log::replay(dir, floor, |_| ()) {
-        Ok(found) => found,
-        Err(error) => {
-            report.problems.push(error.to_string());
-            return 0;
+fn check(config: &Config) -> Result<Checked> {
+    must_exist(config)?;
+    let progress = |done, all| {
+        if all > 20 {
+            eprint!("\rblock {done} of {all}{}", if done == all { "\n" } else { "" });
         }
     };
-    for damage in found.damage {
-        let line = format!("{} at byte {}: {}", damage.path.display(), damage.offset, damage.detail);
-        // After a crash the last segment may end in half a record, which was never acknowledged.
-        let torn_end = Some(&damage.path) == last.as_ref() && damage.detail.contains("torn");
-        if torn_end { report.remarks.push(line) } else { report.problems.push(line) }
+    match check_files(&config.store.path, progress) {
+        Err(StoreError::InUse { .. }) => ask(&Server::of(config)?),
+        other => Ok(other?),
     }
-    found.records
+}
+
+fn ask(server: &Server) -> Result<Checked> {
+    answer(&server.patient().post("/internal/fsck", &[], &[])?)
 }
 
 /// Prints what is in a file.

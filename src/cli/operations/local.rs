@@ -1,30 +1,18 @@
 //! The commands on the store in this machine's data directory.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use anyhow::{Context as _, Result, anyhow};
 use serde_json::json;
 
 use super::copy::{Order, Outcome};
 use super::door::Door;
-use super::{canonical_name, nothing_matches, only_directories, open_alone, print_deleted, print_fields};
+use super::remote::Server;
+use super::{canonical_name, nothing_matches, only_directories, print_deleted, print_fields};
 use crate::cli::{Delete, Info, Output, Stats, Usage, UsageError, to_stdout, words};
 use crate::config::Config;
-use crate::http::{self, Care as _, Deleted, Description};
-use crate::index::FindLimits;
-use crate::rollup::Copied;
-use crate::server::{CopyError, Engine};
-use plumbago_model::glob::Glob;
-use plumbago_model::{Cancel, MetricId, Policy, name};
-
-fn glob(text: &str) -> Result<Glob> {
-    Ok(Glob::parse(text).map_err(|e| UsageError(e.to_string()))?)
-}
-
-fn leaves(engine: &Engine, text: &str) -> Result<Vec<(MetricId, String)>> {
-    let limits = FindLimits::NONE;
-    Ok(engine.index.find_leaves(&glob(text)?, limits, &Cancel::never())?)
-}
+use crate::http::{self, Care as _, CopiedMetric, Deleted, Description};
+use plumbago_model::{Policy, name};
 
 /// Deletes metrics with their points, in the store or through the server that runs on it.
 pub(super) fn delete(config: &Config, arguments: &Delete, output: Output) -> Result<()> {
@@ -46,21 +34,37 @@ pub(super) fn answer<T: serde::de::DeserializeOwned>(body: &[u8]) -> Result<T> {
 }
 
 /// Copies metrics.
-pub(super) fn copy(config: &Config, order: &Order, output: Output) -> Result<()> {
-    let engine = open_alone(config)?;
-    let mut found: BTreeMap<String, MetricId> = BTreeMap::new();
+pub(super) fn copy(config: &Config, order: &Order, url: Option<&str>, output: Output) -> Result<()> {
+    let door = Door::out(config, url)?;
+    let mut found = BTreeSet::new();
     for pattern in &order.patterns {
-        found.extend(leaves(&engine, pattern)?.into_iter().map(|(id, name)| (name, id)));
+        found.extend(door.names(pattern)?.into_iter().filter(|name| order.takes(name)));
     }
-    let names: Vec<String> = found.keys().cloned().collect();
+    let names: Vec<String> = found.into_iter().collect();
     order.run(&names, output, &mut |source, target| {
-        let id = found.get(source).copied().context("it was not found")?;
-        Ok(match engine.copy(id, target, order.window, order.trial) {
-            Ok(Copied { points, aggregates }) => Outcome::Copied { points, aggregates },
-            Err(error @ CopyError::OtherPolicy { .. }) => Outcome::Refused(error.to_string()),
-            Err(error) => return Err(error.into()),
+        let copied = match &door {
+            Door::Store(engine) => engine.copy_metric(source, target, order.window, order.trial)?,
+            Door::Server(server) => ask_to_copy(server, source, target, order)?,
+        };
+        let copied = copied.context("it is gone")?;
+        Ok(match copied.refused {
+            None => Outcome::Copied { points: copied.points, aggregates: copied.aggregates },
+            Some(why) => Outcome::Refused(why),
         })
     })
+}
+
+fn ask_to_copy(server: &Server, source: &str, target: &str, order: &Order) -> Result<Option<CopiedMetric>> {
+    let (from, until) = (order.window.0.to_string(), order.window.1.to_string());
+    let trial = if order.trial { "1" } else { "0" };
+    let params = [
+        ("source", source),
+        ("destination", target),
+        ("from", &*from),
+        ("until", &*until),
+        ("dry_run", trial),
+    ];
+    Ok(Some(answer(&server.patient().post("/internal/copy", &params, &[])?)?))
 }
 
 /// Prints how many metrics a glob has and what they take up.

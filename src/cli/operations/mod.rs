@@ -1,8 +1,12 @@
 //! What each command does with the store.
 //!
-//! The embedded store belongs to one process. While a server runs on it, `find`, `read`, `write` and `cardinality` go
-//! through that server's HTTP port ([`remote`]); the other commands ask you to stop it. A cluster has no such owner: its commands
-//! ([`cluster`]) query it directly, whatever runs on this machine.
+//! The embedded store belongs to one process. A [`door`] is that store, or the server that has it open, reached through its HTTP
+//! port ([`remote`]); so a command does the same whether a server runs or not. `--url` names a server, and then the command asks that
+//! one and needs no store here. A cluster has no such owner: without `--url`, its commands ([`cluster`]) query it directly,
+//! whatever runs on this machine.
+//!
+//! Two commands need the files to themselves: `restore`, which makes a data directory, and `dump` of a catalogue, whose database only
+//! one process can open.
 
 mod backup;
 mod between;
@@ -22,7 +26,7 @@ mod retention;
 mod schema;
 mod write;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Result, anyhow, bail};
 use serde_json::{Value, json};
 
 pub(super) use backup::{backup, restore};
@@ -38,7 +42,7 @@ pub(super) use retention::{plan as retention_plan, reload};
 pub(super) use schema::schema;
 pub(super) use write::write;
 
-use super::{Delete, Info, Output, Stats, Usage, to_stdout, words};
+use super::{Delete, Info, Output, Server, Stats, Usage, to_stdout, words};
 use crate::config::{Config, Loaded, Sources, StoreKind};
 use crate::server::Engine;
 use crate::store::StoreError;
@@ -52,34 +56,39 @@ pub(super) fn serve(loaded: Loaded, sources: Sources) -> Result<()> {
 
 /// Deletes metrics with their points.
 pub(super) fn delete(config: &Config, arguments: &Delete, output: Output) -> Result<()> {
-    match config.store.kind {
-        StoreKind::Embedded => local::delete(config, arguments, output),
-        StoreKind::Cassandra => cluster::delete(config, arguments, output),
+    match asks_cluster(config, &arguments.server) {
+        false => local::delete(config, arguments, output),
+        true => cluster::delete(config, arguments, output),
     }
 }
 
 /// Prints how many metrics match a glob, and their bytes.
 pub(super) fn du(config: &Config, arguments: &Usage, output: Output) -> Result<()> {
-    match config.store.kind {
-        StoreKind::Embedded => local::du(config, arguments, output),
-        StoreKind::Cassandra => cluster::du(config, arguments, output),
+    match asks_cluster(config, &arguments.server) {
+        false => local::du(config, arguments, output),
+        true => cluster::du(config, arguments, output),
     }
 }
 
 /// Prints numbers about the store.
 pub(super) fn stats(config: &Config, arguments: &Stats, output: Output) -> Result<()> {
-    match config.store.kind {
-        StoreKind::Embedded => local::stats(config, arguments, output),
-        StoreKind::Cassandra => cluster::stats(config, output),
+    match asks_cluster(config, &arguments.server) {
+        false => local::stats(config, arguments, output),
+        true => cluster::stats(config, output),
     }
 }
 
 /// Prints what is known about one metric.
 pub(super) fn info(config: &Config, arguments: &Info, output: Output) -> Result<()> {
-    match config.store.kind {
-        StoreKind::Embedded => local::info(config, arguments, output),
-        StoreKind::Cassandra => cluster::info(config, arguments, output),
+    match asks_cluster(config, &arguments.server) {
+        false => local::info(config, arguments, output),
+        true => cluster::info(config, arguments, output),
     }
+}
+
+/// Does a command query the cluster itself? Not if a person names a server.
+fn asks_cluster(config: &Config, server: &Server) -> bool {
+    server.url.is_none() && config.store.kind == StoreKind::Cassandra
 }
 
 /// The spelling under which a name is stored.
@@ -114,15 +123,6 @@ fn open_or_make(config: &Config) -> Result<Option<Engine>> {
         Err(error) if matches!(error.downcast_ref(), Some(StoreError::InUse { .. })) => Ok(None),
         Err(error) => Err(error),
     }
-}
-
-fn open_alone(config: &Config) -> Result<Engine> {
-    open(config)?.with_context(|| {
-        format!(
-            "the data directory {} is in use by a running server; stop it first",
-            config.store.path.display()
-        )
-    })
 }
 
 /// The error for a glob without a match. An unpaired bracket is an ordinary character, but most likely the reason.

@@ -4,10 +4,11 @@ use std::collections::HashMap;
 
 use anyhow::{Context, Result};
 use jiff::tz::TimeZone;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::super::{Find, Output, Read, UsageError, to_stdout};
-use super::{nothing_matches, open, remote};
+use super::door::Door;
+use super::nothing_matches;
 use crate::config::Config;
 use crate::index::FindLimits;
 use crate::server::{Engine, now};
@@ -22,16 +23,18 @@ use plumbago_model::glob::Glob;
 pub(in crate::cli) fn find(config: &Config, arguments: &Find, output: Output) -> Result<()> {
     let glob = Glob::parse(&arguments.glob).map_err(|e| UsageError(e.to_string()))?;
     let mut found: Vec<(String, bool, bool)> = Vec::new();
-    if let Some(engine) = open(config)? {
-        let limits = FindLimits::NONE;
-        let nodes = engine.index.find(&glob, limits, &Cancel::never())?;
-        found.extend(nodes.iter().map(|n| (n.path.to_owned(), n.leaf.is_some(), n.directory)));
-    } else {
-        let answer = remote::get(config, "/metrics/find", &[("query", &arguments.glob), ("format", "json")])?;
-        let nodes: Vec<serde_json::Value> = serde_json::from_str(&answer).context("the server's answer")?;
-        for node in nodes {
-            let leaf = node["is_leaf"].as_bool().unwrap_or(false);
-            found.push((node["path"].as_str().unwrap_or_default().to_owned(), leaf, !leaf));
+    match Door::out(config, arguments.server.url.as_deref())? {
+        Door::Store(engine) => {
+            let nodes = engine.index.find(&glob, FindLimits::NONE, &Cancel::never())?;
+            found.extend(nodes.iter().map(|n| (n.path.to_owned(), n.leaf.is_some(), n.directory)));
+        }
+        Door::Server(server) => {
+            let answer = server.get("/metrics/find", &[("query", &*arguments.glob), ("format", "json")])?;
+            let nodes: Vec<Value> = serde_json::from_slice(&answer).context("the server's answer")?;
+            for node in nodes {
+                let leaf = node["is_leaf"].as_bool().unwrap_or(false);
+                found.push((node["path"].as_str().unwrap_or_default().to_owned(), leaf, !leaf));
+            }
         }
     }
     to_stdout(|out| {
@@ -58,21 +61,24 @@ pub(in crate::cli) fn find(config: &Config, arguments: &Find, output: Output) ->
 /// Prints the points of a target as CSV or as Graphite's JSON.
 pub(in crate::cli) fn read(config: &Config, arguments: &Read, output: Output) -> Result<()> {
     let format = if output == Output::Json { "json" } else { "csv" };
-    let Some(engine) = open(config)? else {
-        let params = [
-            ("target", arguments.target.as_str()),
-            ("from", arguments.from.as_str()),
-            ("until", arguments.until.as_str()),
-            ("format", format),
-        ];
-        let answer = remote::get(config, "/render", &params)?;
-        let is_empty = matches!(answer.trim(), "" | "[]");
-        return print_series(answer.as_bytes(), is_empty, &arguments.target);
+    let engine = match Door::out(config, arguments.server.url.as_deref())? {
+        Door::Store(engine) => engine,
+        Door::Server(server) => {
+            let params = [
+                ("target", arguments.target.as_str()),
+                ("from", arguments.from.as_str()),
+                ("until", arguments.until.as_str()),
+                ("format", format),
+            ];
+            let answer = server.get("/render", &params)?;
+            let is_empty = matches!(answer.trim_ascii(), b"" | b"[]");
+            return print_series(&answer, is_empty, &arguments.target);
+        }
     };
     let (tz, now) = (TimeZone::get(&config.query.timezone)?, i64::from(now()));
     let time = |text: &str| parse_time(text, now, &tz).map_err(|e| UsageError(e.to_string()));
     let request = request(config, (time(&arguments.from)?, time(&arguments.until)?))?;
-    let series = render(std::slice::from_ref(&arguments.target), &request, &engine, &Cancel::never())?;
+    let series = render(std::slice::from_ref(&arguments.target), &request, &*engine, &Cancel::never())?;
     let mut bytes = Vec::new();
     match output {
         Output::Json => json_output::write(&mut bytes, &Line::all(&series), false),

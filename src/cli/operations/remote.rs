@@ -13,27 +13,39 @@ use crate::config::Config;
 /// How long connecting, and most pauses in an answer, may take.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The body of a GET that was answered with 200, by the server of the configuration.
-pub(super) fn get(config: &Config, path: &str, params: &[(&str, &str)]) -> Result<String> {
-    text(Server::of(config)?.get(path, params)?)
-}
-
-/// The body of a POST that was answered with 200, by the server of the configuration.
-pub(super) fn post(config: &Config, path: &str, body: &str) -> Result<String> {
-    text(Server::of(config)?.post(path, &[], body.as_bytes())?)
-}
-
-fn text(body: Vec<u8>) -> Result<String> {
-    String::from_utf8(body).context("the server's answer is no text")
-}
-
 /// An answer that is not 200.
 #[derive(Debug, thiserror::Error)]
-#[error("the server at {authority} answered {status}: {said}")]
+#[error("the server at {authority} answered {status}: {said}{}", if *.knows_call { "" } else { UNKNOWN_CALL })]
 pub(super) struct Answered {
     authority: String,
     status: String,
     said: String,
+    /// Does it know what it was asked for?
+    knows_call: bool,
+}
+
+/// The hint for a server without one of our own calls.
+const UNKNOWN_CALL: &str = concat!(
+    "; this command needs a Plumbago server of version ",
+    env!("CARGO_PKG_VERSION"),
+    " or later there, and that is an older one or another program"
+);
+
+impl Answered {
+    fn new(authority: &str, path: &str, status: &str, said: &[u8]) -> Self {
+        let said = String::from_utf8_lossy(said);
+        // Ours says in one sentence what is not there. To a call that it does not know, it lists those that it knows.
+        let first = said.lines().next().unwrap_or_default().trim();
+        let is_ours = first.starts_with("there is no ");
+        let knows_call = !(path.starts_with("/internal/") && matches!(status, "404" | "405") && !is_ours);
+        let said = if knows_call { said.trim() } else { first };
+        Self { authority: authority.to_owned(), status: status.to_owned(), said: said.to_owned(), knows_call }
+    }
+
+    /// Is the answer that there is no such thing?
+    fn is_nothing(&self) -> bool {
+        self.status == "404" && self.knows_call
+    }
 }
 
 /// What the body of a request is.
@@ -61,7 +73,7 @@ impl Server {
     /// The server that runs on the store of the configuration.
     pub(super) fn of(config: &Config) -> Result<Self> {
         let address = config.listen.http.context(
-            "a running server has the store open, and cannot be asked because listen.http is off; stop it, or set listen.http",
+            "a running server has the store open, and cannot be asked because listen.http is off; set listen.http for both",
         )?;
         let why = "a running server has the store open, but does not answer at this address (listen.http); give the same --config or --set as to `serve`";
         Ok(Self { authority: address.to_string(), prefix: String::new(), why, pause: Some(TIMEOUT) })
@@ -126,9 +138,7 @@ impl Server {
     /// The body of a GET that was answered with 200, or `None` if it was answered with 404.
     pub(super) fn find(&self, path: &str, params: &[(&str, &str)]) -> Result<Option<Vec<u8>>> {
         match self.get(path, params) {
-            Err(error) if error.downcast_ref::<Answered>().is_some_and(|answer| answer.status == "404") => {
-                Ok(None)
-            }
+            Err(error) if error.downcast_ref().is_some_and(Answered::is_nothing) => Ok(None),
             other => other.map(Some),
         }
     }
@@ -158,8 +168,7 @@ impl Server {
         let head = String::from_utf8_lossy(&answer);
         let status = head.split(' ').nth(1).unwrap_or_default();
         if status != "200" {
-            let said = String::from_utf8_lossy(&answered).trim().to_owned();
-            bail!(Answered { authority: authority.clone(), status: status.to_owned(), said });
+            bail!(Answered::new(authority, path, status, &answered));
         }
         read.with_context(|| format!("the answer of {authority} broke off"))?;
         check_length(&head, &answered).with_context(|| format!("the answer of {authority} broke off"))?;

@@ -2,14 +2,22 @@
 
 use anyhow::{Context as _, Result, bail};
 
+use super::cluster;
+use super::copy::Order;
 use super::door::Door;
 use crate::cli::{Output, Rename, to_stdout, words};
-use crate::config::Config;
+use crate::config::{Config, StoreKind};
 use crate::http::{Care as _, Renamed};
 
 /// Renames metrics, in the store or through the server that runs on it.
 pub(in crate::cli) fn rename(config: &Config, arguments: &Rename, output: Output) -> Result<()> {
     let (old, new, trial) = (&*arguments.old, &*arguments.new, arguments.dry_run);
+    if arguments.server.url.is_none() && config.store.kind == StoreKind::Cassandra {
+        let has_tags = old.contains(';') || new.contains(';');
+        let mut order = Order::everything(config, old, new, !has_tags)?;
+        order.trial = trial;
+        return cluster::rename(config, &order, output);
+    }
     let door = Door::out(config, arguments.server.url.as_deref())?;
     let renamed: Renamed = match &door {
         Door::Store(engine) => engine.rename(old, new, trial)?,
@@ -22,7 +30,6 @@ pub(in crate::cli) fn rename(config: &Config, arguments: &Rename, output: Output
     if renamed.metrics.is_empty() {
         bail!("there is no metric `{old}` and none below it; `plumbago find` lists those there are");
     }
-    door.hand_over()?;
     print(&renamed, output)
 }
 

@@ -3,7 +3,8 @@
 use anyhow::{Context as _, Result, anyhow, bail};
 use serde_json::Value;
 
-use super::{open, open_or_make, remote};
+use super::door::Door;
+use super::remote::Server;
 use crate::cli::Write;
 use crate::config::Config;
 use crate::server::now;
@@ -11,21 +12,21 @@ use plumbago_model::{Reject, name};
 
 /// Writes one point and makes it durable, or fails with the reason why it was rejected.
 pub(in crate::cli) fn write(config: &Config, arguments: &Write) -> Result<()> {
-    let Write { name, value, timestamp, create } = arguments;
+    let Write { name, value, timestamp, create, server } = arguments;
     // A line break in the name would make two points out of one.
     if let Err(error) = name::canonical(name, config.ingest.max_name_bytes) {
         bail!("the point was refused: {}: {error}", Reject::from(&error).label());
     }
     let line = format!("{name} {value} {}\n", timestamp.unwrap_or_else(now));
-    let engine = if *create { open_or_make(config)? } else { open(config)? };
-    let reasons: Vec<String> = match engine {
-        Some(engine) => {
+    let door = if *create { Door::into(config, None)? } else { Door::out(config, server.url.as_deref())? };
+    let reasons: Vec<String> = match &door {
+        Door::Store(engine) => {
             let verdict = engine
                 .write(line.as_bytes())
                 .map_err(|why| anyhow!("the server does not take the point: {why}"))?;
             verdict.refused.into_keys().map(str::to_owned).collect()
         }
-        None => refused_by_server(config, &line)?,
+        Door::Server(server) => refused_by(server, &line)?,
     };
     match reasons.first() {
         None => Ok(()),
@@ -33,9 +34,9 @@ pub(in crate::cli) fn write(config: &Config, arguments: &Write) -> Result<()> {
     }
 }
 
-fn refused_by_server(config: &Config, line: &str) -> Result<Vec<String>> {
-    let answer = remote::post(config, "/internal/write", line)?;
-    let answer: Value = serde_json::from_str(&answer).context("the server's answer is not JSON")?;
+fn refused_by(server: &Server, line: &str) -> Result<Vec<String>> {
+    let answer = server.post("/internal/write", &[], line.as_bytes())?;
+    let answer: Value = serde_json::from_slice(&answer).context("the server's answer is not JSON")?;
     let refused =
         answer["refused"].as_object().context("the server's answer does not say what was refused")?;
     Ok(refused.keys().cloned().collect())

@@ -11,8 +11,8 @@ use parking_lot::Mutex;
 use crate::bundle::Bundle;
 use crate::http::browser::{Browse, Folder, Health, ListedNode, Listing, MetricDescription, PageRequest};
 use crate::http::{
-    Backend, Care, Cleaned, Deleted, Description, EventLog, ImportOptions, Imported, Moving, NameStream, Node,
-    Reloaded, Renamed, RetentionPlan, Stats, TaggedSeries, Usage,
+    Backend, Care, Checked, Cleaned, CopiedMetric, Deleted, Description, EventLog, ImportOptions, Imported,
+    Moving, NameStream, Node, Reloaded, Renamed, RetentionPlan, Stats, TaggedSeries, Usage,
 };
 use crate::index::SharedIndex;
 use graphite_render::{FetchRequest, Fetched, Source};
@@ -112,6 +112,22 @@ impl Care for FakeBackend {
 
     fn names(&self, query: &str) -> Result<Vec<String>, QueryError> {
         Ok(vec![query.to_owned()])
+    }
+
+    fn copy_metric(
+        &self,
+        source: &str,
+        _: &str,
+        (from, until): (u32, u32),
+        _: bool,
+    ) -> Result<Option<CopiedMetric>, QueryError> {
+        let known = LEAVES.contains(&source);
+        let (points, aggregates) = (u64::from(from), u64::from(until));
+        Ok(known.then(|| CopiedMetric { points, aggregates, refused: None }))
+    }
+
+    fn check_files(&self) -> Result<Checked, QueryError> {
+        Ok(Checked { metrics: LEAVES.len() as u64, ..Checked::default() })
     }
 
     fn usage(&self, query: &str) -> Result<Usage, QueryError> {

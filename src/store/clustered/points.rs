@@ -7,7 +7,7 @@ use super::reader::Reader;
 use super::shard::Shard;
 use crate::store::cassandra::Fetcher;
 use crate::store::embedded::Spool;
-use crate::store::{Cut, DiskUsage, PointStore, Snapshot, StoreError};
+use crate::store::{Cut, DiskUsage, Headway, PointStore, Report, Snapshot, StoreError};
 use plumbago_model::{MetricId, Stage};
 
 /// Aggregates are written at least this often; well within the time for which readers do not rely on them.
@@ -62,6 +62,10 @@ impl PointStore for ClusteredPoints {
 
     fn chunk_bytes(&self, metrics: &[MetricId]) -> Result<u64, StoreError> {
         self.local.chunk_bytes(metrics)
+    }
+
+    fn verify(&self, headway: &Headway) -> Result<Report, StoreError> {
+        self.local.verify(headway)
     }
 
     fn disk_usage(&self) -> DiskUsage {

@@ -1,67 +1,87 @@
 //! For debugging by hand: checks a data directory, and shows what is in its files.
 
+use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::block::Block;
 use super::catalogue::{CATALOGUE_FILE, Catalogue};
 use super::codec::{Chunk, Samples};
-use super::points::POINTS_DIR;
+use super::points::{BlockStore, POINTS_DIR};
 use super::recovery::{DirLock, block_files};
-use crate::store::{MetricStore, StoreError};
-
-/// The result of a check.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Report {
-    /// Metrics in the catalogue.
-    pub metrics: u64,
-    /// Blocks in use.
-    pub blocks: u64,
-    /// Their bytes.
-    pub bytes: u64,
-    /// The first log segment that holds points not in the blocks.
-    pub log_floor: u64,
-    /// Everything that is wrong, one line each.
-    pub problems: Vec<String>,
-    /// What is odd but harmless, one line each.
-    pub remarks: Vec<String>,
-}
+use crate::store::{Headway, MetricStore, Report, StoreError};
 
 /// Reads the catalogue and all blocks of a data directory and changes nothing; the log is checked apart. `progress` is called with blocks done and blocks in all.
 pub fn fsck(dir: &Path, mut progress: impl FnMut(u64, u64)) -> Result<Report, StoreError> {
     let _lock = DirLock::take_existing(dir)?;
-    let mut report = Report::default();
     let catalogue = Catalogue::open(&dir.join(CATALOGUE_FILE))?;
-    let loaded = catalogue.load(&mut |_| report.metrics += 1);
-    if let Err(error) = loaded.and_then(|()| catalogue.policies().map(|_| ())) {
-        report.problems.push(error.to_string());
-    }
+    let mut report = check_catalogue(&catalogue);
     let (listed, position) = catalogue.blocks()?;
     for (done, relative) in listed.iter().enumerate() {
         progress(done as u64, listed.len() as u64);
         check_block(&dir.join(relative), &mut report);
     }
     progress(listed.len() as u64, listed.len() as u64);
-    let in_force: Vec<PathBuf> = listed.iter().map(|p| dir.join(p)).collect();
-    for path in block_files(&dir.join(POINTS_DIR))? {
-        if !in_force.contains(&path) {
-            report.remarks.push(format!("{} is not listed in the catalogue", path.display()));
-        }
-    }
+    let in_force: HashSet<PathBuf> = listed.iter().map(|p| dir.join(p)).collect();
+    let files = block_files(&dir.join(POINTS_DIR))?;
+    remark_on(files.into_iter().filter(|path| !in_force.contains(path)), &mut report);
     report.log_floor = position.log_floor;
     Ok(report)
+}
+
+/// The same for a store that is in use. Writers and readers do not wait for it.
+pub(super) fn verify(store: &BlockStore, headway: &Headway) -> Result<Report, StoreError> {
+    let mut report = check_catalogue(&store.catalogue);
+    let still = store.hold_still()?;
+    // The store has these open: they can be read to their ends, even if a merge removes them meanwhile.
+    let open: HashMap<&Path, &Arc<Block>> =
+        still.state.blocks().map(|block| (block.info().path.as_path(), block)).collect();
+    headway.begin(still.listed.len() as u64, open.values().map(|block| block.info().bytes).sum());
+    for relative in &still.listed {
+        if headway.is_stopped() {
+            return Err(StoreError::Refused("the check ended early because the server stops".to_owned()));
+        }
+        let path = store.root.join(relative);
+        match open.get(path.as_path()) {
+            Some(block) => {
+                report.blocks += 1;
+                check_open(block, &mut report);
+            }
+            None => check_block(&path, &mut report),
+        }
+        headway.files.add(1);
+    }
+    remark_on(store.unlisted()?.into_iter(), &mut report);
+    report.log_floor = still.state.position.log_floor;
+    Ok(report)
+}
+
+fn check_catalogue(catalogue: &Catalogue) -> Report {
+    let mut report = Report::default();
+    let loaded = catalogue.load(&mut |_| report.metrics += 1);
+    if let Err(error) = loaded.and_then(|()| catalogue.policies().map(|_| ())) {
+        report.problems.push(error.to_string());
+    }
+    report
+}
+
+fn remark_on(unlisted: impl Iterator<Item = PathBuf>, report: &mut Report) {
+    report.remarks.extend(unlisted.map(|path| format!("{} is not listed in the catalogue", path.display())));
 }
 
 fn check_block(path: &Path, report: &mut Report) {
     report.blocks += 1;
     match Block::open(path) {
-        Ok(block) => {
-            report.bytes += block.info().bytes;
-            let errors = block.verify().err().unwrap_or_default();
-            report.problems.extend(errors.iter().map(ToString::to_string));
-        }
+        Ok(block) => check_open(&block, report),
         Err(error) => report.problems.push(error.to_string()),
     }
+}
+
+fn check_open(block: &Block, report: &mut Report) {
+    report.bytes += block.info().bytes;
+    let errors = block.verify().err().unwrap_or_default();
+    report.problems.extend(errors.iter().map(ToString::to_string));
 }
 
 /// Prints what is in a block or a catalogue, by the name of the file.
@@ -85,8 +105,8 @@ pub enum DumpError {
     },
     /// A server has the catalogue open.
     #[error(
-        "a running server is using {path}; stop it first, or ask it instead: `plumbago find '**'` lists its metrics, \
-         `plumbago cardinality` counts them",
+        "a running server has {path} open, and the database lets only one process open it; `plumbago backup DIR` makes a copy \
+         while the server runs, and DIR/catalogue-N.redb in there can be dumped. `plumbago find '**'` lists the metrics",
         path = path.display()
     )]
     InUse {

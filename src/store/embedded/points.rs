@@ -12,7 +12,7 @@ use super::cut::BlockCut;
 use super::partition::partition_secs;
 use super::spool::{Parcel, last_cut_us, next_parcel};
 use super::state::{Partition, State, StateSnapshot};
-use crate::store::{Cut, DiskUsage, PointStore, Position, Snapshot, StoreError};
+use crate::store::{Cut, DiskUsage, Headway, PointStore, Position, Report, Snapshot, StoreError};
 use plumbago_model::{MetricId, Stage};
 
 /// Where block files are, below the data directory.
@@ -128,6 +128,24 @@ impl BlockStore {
         Ok(Still { state, listed, catalogue })
     }
 
+    /// Block files that the catalogue does not list, and that nobody is writing at this moment.
+    pub(super) fn unlisted(&self) -> Result<Vec<PathBuf>, StoreError> {
+        // A merge has files that are complete and not listed yet.
+        let _no_merge = self.merging.lock();
+        let still = self.hold_still()?;
+        let listed: HashSet<PathBuf> = still.listed.iter().map(|path| self.root.join(path)).collect();
+        let newest = still.state.position.cut;
+        let is_being_cut =
+            |path: &Path| Block::open(path).is_ok_and(|block| block.info().meta.cut_from > newest);
+        let mut files = super::recovery::block_files(&self.root.join(POINTS_DIR))?;
+        files.retain(|path| {
+            !listed.contains(path) && path.extension().is_none_or(|e| e != "tmp") && !is_being_cut(path)
+        });
+        // A partition may have expired since.
+        files.retain(|path| path.exists());
+        Ok(files)
+    }
+
     /// A path below the data directory, as the catalogue has it.
     pub(super) fn relative(&self, path: &Path) -> String {
         path.strip_prefix(&self.root).unwrap_or(path).to_string_lossy().into_owned()
@@ -234,6 +252,10 @@ impl PointStore for BlockStore {
             }
         }
         Ok(bytes)
+    }
+
+    fn verify(&self, headway: &Headway) -> Result<Report, StoreError> {
+        super::inspect::verify(self, headway)
     }
 
     fn disk_usage(&self) -> DiskUsage {

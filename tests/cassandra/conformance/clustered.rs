@@ -9,7 +9,8 @@ use plumbago::store::cassandra::schema::{Indexes, Replication, Schema, apply};
 use plumbago::store::cassandra::{Cluster, Events, Sender, Settings};
 use plumbago::store::clustered::{Clustered, Deliverer, WriterNumber};
 use plumbago::store::{
-    Column, Cut, DiskUsage, EventStore, MetricStore, PointStore, Position, Snapshot, StoreError,
+    Column, Cut, DiskUsage, EventStore, Headway, MetricStore, PointStore, Position, Report, Snapshot,
+    StoreError,
 };
 use plumbago::telemetry::Telemetry;
 use plumbago_model::{Aggregator, Event, EventId, MetricId, Retention, Stage};
@@ -180,6 +181,10 @@ impl PointStore for Delivered {
 
     fn chunk_bytes(&self, metrics: &[MetricId]) -> Result<u64, StoreError> {
         self.store.points.chunk_bytes(metrics)
+    }
+
+    fn verify(&self, headway: &Headway) -> Result<Report, StoreError> {
+        self.store.points.verify(headway)
     }
 
     fn disk_usage(&self) -> DiskUsage {

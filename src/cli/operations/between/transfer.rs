@@ -32,7 +32,7 @@ pub(in crate::cli::operations) fn transfer(
 ) -> Result<()> {
     let window = window(config, arguments.from.as_deref(), arguments.until.as_deref())?;
     let elsewhere = &arguments.elsewhere;
-    let source = Door::out(config, elsewhere.url.as_deref())?;
+    let source = Door::out(config, arguments.server.url.as_deref())?;
     let names = source.names(&arguments.source)?;
     if names.is_empty() {
         return Err(nothing_matches(&arguments.source));

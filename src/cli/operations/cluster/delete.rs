@@ -24,17 +24,7 @@ pub(in crate::cli::operations) fn delete(config: &Config, arguments: &Delete, ou
     let names = names(config)?;
     let found = leaves(&names, &arguments.glob)?;
     if !arguments.dry_run {
-        let stages = Stages::new(names.cluster())?;
-        let default = default_policy(config);
-        for (done, batch) in found.chunks(BATCH).enumerate() {
-            meter::show("deleted", done * BATCH, found.len());
-            let records = names.records(batch, &default)?;
-            let points: Vec<_> =
-                records.iter().map(|(name, record)| stages.by_id(name, &record.policy)).collect();
-            erase(names.cluster(), &points, now())?;
-            names.delete(batch, IN_FLIGHT)?;
-        }
-        meter::clear();
+        delete_found(config, &names, &found)?;
         sweep(&names, &arguments.glob)?;
     }
     print_deleted(&found, arguments.dry_run, output)?;
@@ -44,8 +34,24 @@ pub(in crate::cli::operations) fn delete(config: &Config, arguments: &Delete, ou
     Ok(())
 }
 
+/// Deletes the points of metrics and then their names, batch by batch.
+pub(super) fn delete_found(config: &Config, names: &Names, found: &[String]) -> Result<()> {
+    let stages = Stages::new(names.cluster())?;
+    let default = default_policy(config);
+    for (done, batch) in found.chunks(BATCH).enumerate() {
+        meter::show("deleted", done * BATCH, found.len());
+        let records = names.records(batch, &default)?;
+        let points: Vec<_> =
+            records.iter().map(|(name, record)| stages.by_id(name, &record.policy)).collect();
+        erase(names.cluster(), &points, now())?;
+        names.delete(batch, IN_FLIGHT)?;
+    }
+    meter::clear();
+    Ok(())
+}
+
 /// Removes empty directories that an interrupted run may have left: those that match, and their parents.
-fn sweep(names: &Names, text: &str) -> Result<()> {
+pub(super) fn sweep(names: &Names, text: &str) -> Result<()> {
     let mut directories = BTreeSet::new();
     for pattern in [Some(text), text.rsplit_once('.').map(|(above, _)| above)].into_iter().flatten() {
         let Ok(pattern) = glob(pattern) else { continue };

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use uuid::Uuid;
 
-pub(super) use copy::copy;
+pub(super) use copy::{copy, rename};
 pub(super) use delete::delete;
 pub(super) use usage::{du, info, stats};
 

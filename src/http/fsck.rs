@@ -1,0 +1,33 @@
+//! `/internal/fsck`: checks the files of a store that is in use.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::response::Response;
+use serde::{Deserialize, Serialize};
+
+use super::Api;
+use super::care::answered;
+use super::error::Failure;
+
+/// What a check of all files found.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Checked {
+    /// Metrics in the catalogue.
+    pub metrics: u64,
+    /// Blocks in use.
+    pub blocks: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Records of the log that are not in blocks yet.
+    pub log_records: u64,
+    /// Everything that is wrong, one line each.
+    pub problems: Vec<String>,
+    /// What is odd but harmless, one line each.
+    pub remarks: Vec<String>,
+}
+
+/// `POST /internal/fsck`. Answers when every file was read.
+pub(super) async fn check(State(api): State<Arc<Api>>) -> Result<Response, Failure> {
+    answered(api, |care| care.check_files().map(Some)).await
+}

@@ -1,0 +1,220 @@
+//! docs/CLI.md shows what the commands really print: its `console` blocks are run in order, in one directory, and compared.
+//!
+//! `...` in a line stands for any text, and a line of `...` for any lines. `<!-- start -->` and `<!-- stop -->` start and stop a server
+//! there; the page has 127.0.0.1:8080 for its address. `UPDATE_DOCS=1 cargo test --test server manual` writes what differs into the page.
+
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::harness::{Server, Setup, plumbago, run_to_end};
+
+/// What the page has for the address of the server.
+const SHOWN: &str = "127.0.0.1:8080";
+
+/// Every metric keeps its points for so long that fixed times stay readable.
+const CONFIG: &str = "\
+[retention]
+default = '1m:15y,1h:30y'
+[store]
+reserve_bytes = 0
+[telemetry]
+carbon_interval = '0s'
+";
+
+/// A directory in which the commands of the page run.
+struct Place {
+    directory: tempfile::TempDir,
+    server: Option<Server>,
+}
+
+impl Place {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        symlink(env!("CARGO_BIN_EXE_plumbago"), directory.path().join("plumbago")).unwrap();
+        let place = Self { directory, server: None };
+        place.configure("127.0.0.1:0");
+        place
+    }
+
+    fn work(&self) -> PathBuf {
+        let work = self.directory.path().join("work");
+        std::fs::create_dir_all(&work).unwrap();
+        work
+    }
+
+    fn configure(&self, http: &str) {
+        let config = format!("{CONFIG}[listen]\nhttp = '{http}'\n");
+        std::fs::write(self.work().join("plumbago.toml"), config).unwrap();
+    }
+
+    fn start(&mut self) {
+        let config = self.work().join("plumbago.toml");
+        let setup = Setup::new().environment("PLUMBAGO_CONFIG", config.to_str().unwrap());
+        let server = setup.data(&self.work().join("plumbago-data")).start();
+        self.configure(&server.http.to_string());
+        self.server = Some(server);
+    }
+
+    fn stop(&mut self) {
+        self.server.take().unwrap().stop("TERM");
+        self.configure("127.0.0.1:0");
+    }
+
+    /// What a command prints, stdout and stderr together.
+    fn run(&self, line: &str) -> String {
+        let address = self.server.as_ref().map_or_else(|| SHOWN.to_owned(), |server| server.http.to_string());
+        let mut command = Command::new("sh");
+        let path = std::env::var("PATH").unwrap_or_default();
+        for (name, _) in plumbago().get_envs() {
+            command.env_remove(name);
+        }
+        command.env("PATH", format!("{}:{path}", self.directory.path().display())).env("TZ", "UTC");
+        command.current_dir(self.work()).arg("-c");
+        command.arg(format!("exec 2>&1; {}", line.replace(SHOWN, &address)));
+        let output = run_to_end(command);
+        let work = self.work();
+        let text = String::from_utf8(output.stdout).unwrap();
+        text.replace(&address, SHOWN).replace(work.to_str().unwrap(), "/srv")
+    }
+}
+
+/// One piece of the page.
+enum Piece {
+    /// A line as it is.
+    Text(String),
+    Start,
+    Stop,
+    /// A command, and the lines that it is said to print.
+    Run(String, Vec<String>),
+}
+
+fn pieces(page: &str) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    let mut is_console = false;
+    for line in page.lines() {
+        match (line, pieces.last_mut()) {
+            ("```console", _) => is_console = true,
+            ("```", _) => is_console = false,
+            ("<!-- start -->", _) => pieces.push(Piece::Start),
+            ("<!-- stop -->", _) => pieces.push(Piece::Stop),
+            (line, last) if is_console => match (line.strip_prefix("$ "), last) {
+                (Some(command), _) => {
+                    pieces.push(Piece::Run(command.to_owned(), Vec::new()));
+                    continue;
+                }
+                (None, Some(Piece::Run(_, said))) => {
+                    said.push(line.to_owned());
+                    continue;
+                }
+                _ => panic!("a console block must begin with a command: {line}"),
+            },
+            _ => {}
+        }
+        pieces.push(Piece::Text(line.to_owned()));
+    }
+    pieces
+}
+
+/// Does a line match a pattern with `...` in it?
+fn matches(pattern: &str, line: &str) -> bool {
+    let mut parts = pattern.split("...");
+    let Some(mut rest) = parts.next().and_then(|first| line.strip_prefix(first)) else { return false };
+    let mut parts = parts.peekable();
+    if parts.peek().is_none() {
+        return rest.is_empty();
+    }
+    while let Some(part) = parts.next() {
+        match parts.peek() {
+            None => return rest.ends_with(part),
+            Some(_) => match rest.find(part) {
+                Some(at) => rest = &rest[at + part.len()..],
+                None => return false,
+            },
+        }
+    }
+    true
+}
+
+fn all_match(patterns: &[String], lines: &[&str]) -> bool {
+    match (patterns, lines) {
+        ([], []) => true,
+        ([first, others @ ..], _) if first == "..." => {
+            (0..=lines.len()).any(|from| all_match(others, &lines[from..]))
+        }
+        ([first, others @ ..], [line, lines @ ..]) => matches(first, line) && all_match(others, lines),
+        _ => false,
+    }
+}
+
+fn page() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/CLI.md")
+}
+
+#[test]
+fn every_example_prints_what_the_page_says() {
+    let written = std::fs::read_to_string(page()).unwrap();
+    let (mut place, mut text, mut wrong) = (Place::new(), String::new(), Vec::new());
+    let mut push = |line: &str| text = std::mem::take(&mut text) + line + "\n";
+    for piece in pieces(&written) {
+        match piece {
+            Piece::Text(line) => push(&line),
+            Piece::Start => place.start(),
+            Piece::Stop => place.stop(),
+            Piece::Run(command, said) => {
+                let printed = place.run(&command);
+                let lines: Vec<&str> = printed.lines().collect();
+                push(&format!("$ {command}"));
+                if all_match(&said, &lines) {
+                    said.iter().for_each(|line| push(line));
+                } else {
+                    wrong.push(format!("$ {command}\n{printed}"));
+                    lines.iter().for_each(|line| push(line));
+                }
+            }
+        }
+    }
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::write(page(), &text).unwrap();
+        return;
+    }
+    assert!(wrong.is_empty(), "docs/CLI.md says otherwise:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_command_is_on_the_page() {
+    let written = std::fs::read_to_string(page()).unwrap();
+    let help = run_to_end({
+        let mut command = plumbago();
+        command.arg("--help");
+        command
+    });
+    let help = String::from_utf8(help.stdout).unwrap();
+    let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let commands: Vec<&str> = commands
+        .take_while(|line| !line.is_empty())
+        .filter_map(|line| line.split_whitespace().next())
+        .collect();
+    assert!(commands.len() > 20, "{help}");
+    for command in commands.into_iter().filter(|command| *command != "help") {
+        assert!(written.contains(&format!("\n### {command}\n")), "docs/CLI.md has no section on {command}");
+    }
+}
+
+#[test]
+fn dots_stand_for_anything() {
+    for (pattern, line, is_match) in [
+        ("a...c", "abc", true),
+        ("a...", "abc", true),
+        ("...c", "abc", true),
+        ("a...c", "abcd", false),
+        ("abc", "abcd", false),
+        ("a...b...c", "a-b-c", true),
+        ("a...b...c", "a-c", false),
+    ] {
+        assert_eq!(matches(pattern, line), is_match, "{pattern} {line}");
+    }
+    let patterns = ["a", "...", "z"].map(str::to_owned);
+    assert!(all_match(&patterns, &["a", "b", "c", "z"]) && all_match(&patterns, &["a", "z"]));
+    assert!(!all_match(&patterns, &["a", "b"]));
+}
