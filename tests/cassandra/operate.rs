@@ -325,17 +325,17 @@ fn a_directory_is_copied_with_all_that_is_below_it() {
 
 #[test]
 fn a_directory_gets_another_name_on_the_cluster() {
-    let (Some(settings), top) = (schema(), fresh("relabel")) else { return };
-    let server = summing(&settings, "sasi").start();
-    let base = (now() - 300) / 60 * 60;
+    let Some(settings) = schema("a_directory_gets_another_name_on_the_cluster") else { return };
+    let (top, base) = (fresh("relabel"), (now() - 300) / 60 * 60);
+    let (server, here) = (summing(settings, "sasi").start(), summing(settings, "sasi"));
     server.store(&format!("{top}.old.a 1 {base}\n{top}.old.deep.b 2 {base}\n{top}.older 3 {base}\n"));
     settle(&server);
     let (old, new) = (format!("{top}.old"), format!("{top}.new"));
-    let printed = run(server.setup(), &["rename", "--dry-run", &old, &new]);
+    let printed = run(&here, &["rename", "--dry-run", &old, &new]);
     assert_eq!(printed, format!("{old}.a -> {new}.a\n{old}.deep.b -> {new}.deep.b\n"));
     assert_eq!(found(&server, &format!("{new}.**")), 0, "a trial changes nothing");
-    run(server.setup(), &["rename", &old, &new]);
-    let tables = Tables::new(&settings);
+    run(&here, &["rename", &old, &new]);
+    let tables = Tables::new(settings);
     let left = ["new.a", "new.deep.b", "older"].map(|name| format!("{top}.{name}"));
     assert_eq!(tables.listed("metrics", &top), left);
     assert_eq!(tables.rows(&format!("{old}.a")), [0, 0, 0], "its points are gone, too");
