@@ -7,8 +7,9 @@ use serde::Deserialize;
 
 use super::keys::{Key, Section};
 use super::kinds::{
-    ConsistencyChoice, FilePath, ForgetTime, IndexChoice, Keyspace, Kind, Listener, MaybePath, MaybeSecret, MaybeText,
-    Number, OriginList, Retentions, RuleTables, Size, StoreChoice, Switch, Text, TextList, Time, WriterId,
+    ConsistencyChoice, FilePath, ForgetTime, IndexChoice, Keyspace, Kind, Listener, MaybePath, MaybeSecret,
+    MaybeText, Number, OriginList, Retentions, RuleTables, Size, StoreChoice, Switch, Text, TextList, Time,
+    WriterId,
 };
 
 /// A number that may be anything.

@@ -131,7 +131,10 @@ pub(super) async fn clean(State(api): State<Arc<Api>>, call: Call) -> Result<Res
     answered(api, move |care| {
         let cleaned = care.clean(unwritten_for, trial)?;
         if !trial {
-            tracing::info!(metrics = cleaned.metrics.len(), "metrics without new points were deleted by a call");
+            tracing::info!(
+                metrics = cleaned.metrics.len(),
+                "metrics without new points were deleted by a call"
+            );
         }
         Ok(Some(cleaned))
     })

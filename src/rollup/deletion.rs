@@ -82,7 +82,8 @@ impl Points {
         let under_way = self.deletions.begin();
         let gone: Vec<MetricId> = {
             let memory = self.memory();
-            let agreed = |id: &MetricId| memory.live.state(*id).is_some_and(|s| leaves(*id, s.policy, s.span));
+            let agreed =
+                |id: &MetricId| memory.live.state(*id).is_some_and(|s| leaves(*id, s.policy, s.span));
             ids.iter().copied().filter(agreed).collect()
         };
         if !gone.is_empty() {

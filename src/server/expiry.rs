@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use super::engine::{Engine, now};
 use crate::config::ForgetAfter;
 use crate::http::Cleaned;
-use crate::rollup::{Policies, PointsError};
+use crate::rollup::{PointsError, Policies};
 use plumbago_model::{MetricId, PolicyId, QueryError, Span};
 
 /// Metrics looked at while memory is locked.
@@ -80,7 +80,10 @@ impl Engine {
         self.note_pointless(now);
         let gone = self.forget_over(&self.verdicts(after, now), pause)?.len() as u64;
         if gone > 0 {
-            tracing::info!(metrics = gone, "metrics without new points were forgotten (retention.forget_after)");
+            tracing::info!(
+                metrics = gone,
+                "metrics without new points were forgotten (retention.forget_after)"
+            );
         }
         Ok(gone)
     }

@@ -53,7 +53,9 @@ fn the_time_can_be_changed_by_a_reload_and_off_keeps_everything() {
     let directory = tempfile::TempDir::new().unwrap();
     let file = directory.path().join("plumbago.toml");
     let write = |after: &str| {
-        let text = format!("[retention]\ndefault = '10s:1h,60s:2d'\nforget_after = '{after}'\nforget_interval = '50ms'\n");
+        let text = format!(
+            "[retention]\ndefault = '10s:1h,60s:2d'\nforget_after = '{after}'\nforget_interval = '50ms'\n"
+        );
         std::fs::write(&file, text).unwrap();
     };
     write("off");

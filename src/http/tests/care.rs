@@ -14,10 +14,7 @@ fn calls_answer_as_json() {
     assert!(post("/internal/delete/?query=a.*").body.contains("\"deleted\":true"));
     let cleaned = |path: &str| serde_json::from_str::<serde_json::Value>(&post(path).body).unwrap();
     assert_eq!(cleaned("/internal/clean?dry_run=1"), json!({ "done": false, "metrics": ["None"] }));
-    assert_eq!(
-        cleaned("/internal/clean?unwritten_for=60"),
-        json!({ "done": true, "metrics": ["Some(60)"] })
-    );
+    assert_eq!(cleaned("/internal/clean?unwritten_for=60"), json!({ "done": true, "metrics": ["Some(60)"] }));
     let reply = post("/internal/clean?unwritten_for=90d");
     assert!(reply.status == 400 && reply.body.contains("`90d` is not a whole number"), "{}", reply.body);
     assert_eq!(server.get("/internal/clean").status, 405);

@@ -11,8 +11,8 @@ use parking_lot::Mutex;
 use crate::bundle::Bundle;
 use crate::http::browser::{Browse, Folder, Health, ListedNode, Listing, MetricDescription, PageRequest};
 use crate::http::{
-    Backend, Care, Cleaned, Deleted, Description, EventLog, ImportOptions, Imported, Moving, NameStream, Node,
-    Reloaded, RetentionPlan, Stats, TaggedSeries, Usage,
+    Backend, Care, Cleaned, Deleted, Description, EventLog, ImportOptions, Imported, Moving, NameStream,
+    Node, Reloaded, RetentionPlan, Stats, TaggedSeries, Usage,
 };
 use crate::index::SharedIndex;
 use graphite_render::{FetchRequest, Fetched, Source};
