@@ -11,7 +11,7 @@ use tokio::task::spawn_blocking;
 use super::call::Call;
 use super::error::{Asked, Failure};
 use super::find::to_json;
-use super::{Api, Checked, CopiedMetric, Reloaded, RetentionPlan, reply};
+use super::{Api, Checked, CopiedMetric, DeletedRange, Reloaded, RetentionPlan, reply};
 use plumbago_model::QueryError;
 
 /// What was deleted, or would be.
@@ -74,6 +74,9 @@ pub struct Description {
 pub trait Care {
     /// Deletes the metrics that a glob matches, with their points; `;tag=GLOB` behind it means tagged ones. A trial only lists them.
     fn delete_matching(&self, query: &str, trial: bool) -> Result<Deleted, QueryError>;
+
+    /// Deletes the points of the metrics that a glob matches from the first time on and before the second. A trial only counts.
+    fn delete_range(&self, query: &str, range: (u32, u32), trial: bool) -> Result<DeletedRange, QueryError>;
 
     /// The names of all metrics that a glob matches, with tags and without; `;tag=GLOB` behind it means tagged ones.
     fn names(&self, query: &str) -> Result<Vec<String>, QueryError>;

@@ -35,6 +35,7 @@ const ENDPOINTS: &str = "\
 /internal/import       POST, from this machine: bundles of metrics; keep_policy, from, until
 /internal/export       POST, from this machine: names, one a line; answers bundles
 /internal/delete       POST, from this machine: query, dry_run; deletes metrics with their points
+/internal/delete-range POST, from this machine: query, from, until, dry_run; deletes the points of that time, metrics stay
 /internal/copy         POST, from this machine: source, destination, from, until, dry_run; copies a metric to another name
 /internal/fsck         POST, from this machine: reads every file of the store and compares checksums
 /internal/names        from this machine: query; the names of all metrics that match, with tags and without

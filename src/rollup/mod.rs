@@ -17,6 +17,7 @@
 
 mod copy;
 mod cut;
+mod erase;
 mod fetch;
 mod fill;
 mod head;
@@ -33,6 +34,7 @@ mod unload;
 mod view;
 
 pub use copy::Copied;
+pub use erase::Erased;
 pub use fetch::Series;
 pub use load::{Load, Loaded};
 pub use points::{Appended, Points, PointsError};

@@ -11,8 +11,8 @@ use parking_lot::Mutex;
 use crate::bundle::Bundle;
 use crate::http::browser::{Browse, Folder, Health, ListedNode, Listing, MetricDescription, PageRequest};
 use crate::http::{
-    Backend, Care, Checked, CopiedMetric, Deleted, Description, EventLog, ImportOptions, Imported, Moving,
-    NameStream, Node, Reloaded, RetentionPlan, Stats, TaggedSeries, Usage,
+    Backend, Care, Checked, CopiedMetric, Deleted, DeletedRange, DeletedSlots, Description, EventLog,
+    ImportOptions, Imported, Moving, NameStream, Node, Reloaded, RetentionPlan, Stats, TaggedSeries, Usage,
 };
 use crate::index::SharedIndex;
 use graphite_render::{FetchRequest, Fetched, Source};
@@ -100,6 +100,17 @@ impl Care for FakeBackend {
 
     fn delete_matching(&self, query: &str, trial: bool) -> Result<Deleted, QueryError> {
         Ok(Deleted { deleted: !trial, metrics: vec![query.to_owned()], only_directories: false })
+    }
+
+    fn delete_range(
+        &self,
+        query: &str,
+        (from, until): (u32, u32),
+        trial: bool,
+    ) -> Result<DeletedRange, QueryError> {
+        let (points, aggregates) = (u64::from(from), u64::from(until));
+        let slots = DeletedSlots { name: query.to_owned(), points, aggregates, remade: 0 };
+        Ok(DeletedRange { deleted: !trial, metrics: vec![slots], only_directories: false })
     }
 
     fn names(&self, query: &str) -> Result<Vec<String>, QueryError> {
