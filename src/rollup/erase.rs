@@ -203,10 +203,10 @@ impl<'a> Eraser<'a> {
             let slot = range.time(at);
             if self.stretch.takes(stage, slot) {
                 after.set(at, Partial::EMPTY);
-            } else if level > 0 {
-                if let Some(remade) = self.remade(level, slot, before.partial(at))? {
-                    after.set(at, remade);
-                }
+            } else if level > 0
+                && let Some(remade) = self.remade(level, slot, before.partial(at))?
+            {
+                after.set(at, remade);
             }
         }
         Ok((before, after))

@@ -126,7 +126,7 @@ impl Care for FakeBackend {
     ) -> Result<Option<CopiedMetric>, QueryError> {
         let known = LEAVES.contains(&source);
         let (points, aggregates) = (u64::from(from), u64::from(until));
-        Ok(known.then(|| CopiedMetric { points, aggregates, refused: None }))
+        Ok(known.then_some(CopiedMetric { points, aggregates, refused: None }))
     }
 
     fn check_files(&self) -> Result<Checked, QueryError> {
