@@ -38,6 +38,12 @@ enum Step {
     Delete(usize),
     /// The metric gets another name, which may belong to one that was renamed earlier and goes now. Its old name is free.
     Rename(usize),
+    /// The points of some time go, and the metric stays.
+    Erase {
+        metric: usize,
+        age: u32,
+        secs: u32,
+    },
     /// The rule of the moving metric changes.
     Move,
     Cut,
@@ -55,6 +61,8 @@ fn step() -> impl Strategy<Value = Step> {
             .prop_map(|(metric, age, value)| Step::Write { metric, age, value }),
         1 => (0..FIRST_POLICIES.len()).prop_map(Step::Delete),
         1 => (0..FIRST_POLICIES.len()).prop_map(Step::Rename),
+        3 => (0..FIRST_POLICIES.len(), 0u32..9000, 1u32..7000)
+            .prop_map(|(metric, age, secs)| Step::Erase { metric, age, secs }),
         1 => Just(Step::Move),
         3 => Just(Step::Cut),
         3 => Just(Step::Fill),
@@ -172,6 +180,24 @@ impl Written {
         policy.aggregator.finish(partial, policy.slots_at(level), policy.x_files_factor)
     }
 
+    /// A range of time near to this one whose erasure the map can tell: slots at its edges must have all their points in stage 0.
+    /// Where they have not, the range is widened to whole slots.
+    fn exact(&self, policy: &Policy, (from, until): (u32, u32), now: u32) -> (u32, u32) {
+        let stages = policy.retention.stages();
+        let raw_since = now - u32::try_from(stages[0].span_secs()).unwrap();
+        let is_known = |edge: u32| {
+            stages.iter().skip(1).all(|stage| {
+                let slot = stage.floor(edge)..stage.floor(edge) + stage.step_secs;
+                let is_direct = self.direct.iter().any(|(_, time, _)| slot.contains(time));
+                !is_direct && self.raw.range(slot).all(|(&time, _)| time > raw_since)
+            })
+        };
+        if self.moves == 0 && is_known(from) && is_known(until) {
+            return (from, until);
+        }
+        (from / 3600 * 3600, until.div_ceil(3600) * 3600)
+    }
+
     /// Would a point replace another one in a slot that points have entered directly? There it counts as one more instead, and
     /// whether it does depends on what is in memory: no map says that.
     fn is_ambiguous(&self, policy: &Policy, timestamp: u32) -> bool {
@@ -220,6 +246,7 @@ impl World {
                 }
             }
             Step::Rename(metric) => self.rename(metric),
+            Step::Erase { metric, age, secs } => self.erase(metric, now - age, secs),
             Step::Move => self.change_policy(),
             Step::Cut => drop(self.engine().points.cut().unwrap()),
             Step::Fill => {
@@ -261,6 +288,25 @@ impl World {
         engine.points.rename(&[(id, new_name(metric))]).unwrap();
         assert!(engine.known.rename(id, &new_name(metric)));
         self.renamed[metric] = std::mem::take(&mut self.written[metric]);
+    }
+
+    fn erase(&mut self, metric: usize, from: u32, secs: u32) {
+        let now = self.now;
+        let Some(id) = self.engine().id(metric) else { return };
+        let written = &mut self.written[metric];
+        let (from, until) = written.exact(&written.policy(metric), (from, from + secs), now);
+        let raw = written.raw.len();
+        written.raw.retain(|time, _| !(from..until).contains(time));
+        let gone = (raw - written.raw.len()) as u64;
+        written.direct.retain(|(_, time, _)| !(from..until).contains(time));
+        let points = &self.engine().points;
+        let trial = points.erase(&[id], (from, until), true).unwrap();
+        let erased = points.erase(&[id], (from, until), false).unwrap();
+        assert_eq!(trial, erased);
+        // Of the points that the map has, those past their retention may be gone from the store.
+        assert!(erased[0].points <= gone, "{erased:?}, {gone}");
+        let again = points.erase(&[id], (from, until), false).unwrap();
+        assert_eq!((again[0].points, again[0].aggregates), (0, 0), "they were erased already");
     }
 
     fn change_policy(&mut self) {
@@ -508,4 +554,40 @@ fn a_name_goes_to_another_metric_before_the_next_cut() {
         write(0, 0, 4),
         Step::Cut,
     ]);
+}
+
+#[test]
+fn erased_slots_are_made_again_at_the_edges_and_stay_erased_after_merges() {
+    let mut steps: Vec<Step> = (0..340).map(|i| write(0, 3400 - i * 10, i as i32 % 7)).collect();
+    steps.extend([Step::Cut, Step::Forward(190), Step::Fill, Step::Forward(4), Step::Fill]);
+    steps.push(Step::Erase { metric: 0, age: 3111, secs: 777 });
+    // A point that comes later is stored, and one cut after the other makes a merge due.
+    for age in [3000, 2500, 2400, 100, 50, 40] {
+        steps.extend([write(0, age, 9), Step::Cut]);
+    }
+    steps.extend([Step::Tidy, Step::Erase { metric: 0, age: 2600, secs: 300 }, Step::Tidy, Step::Crash]);
+    run(&steps, false);
+}
+
+#[test]
+fn an_erased_slot_stays_erased_under_another_method() {
+    let mut world = World::new();
+    for i in 0..60 {
+        world.run(&write(MOVING, 3000 - i * 10, 5));
+    }
+    for step in [Step::Cut, Step::Forward(300), Step::Fill] {
+        world.run(&step);
+    }
+    let (now, id) = (world.now, world.engine().id(MOVING).unwrap());
+    let points = &world.engine().points;
+    let erased = points.erase(&[id], (now - 7200, now), false).unwrap();
+    assert_eq!(erased[0].points, 60);
+    assert!(erased[0].aggregates >= 10, "{erased:?}");
+    let policy = points.intern_policy(&"360*10s:600*60s|max|0".parse().unwrap(), now).unwrap();
+    points.move_to(&[(id, policy)], now).unwrap();
+    let policy: Policy = "360*10s:600*60s|max|0".parse().unwrap();
+    for &stage in policy.retention.stages() {
+        let values = world.engine().values(id, stage, now);
+        assert!(values.iter().all(|(_, value)| value.is_nan()), "{stage}: {values:?}");
+    }
 }

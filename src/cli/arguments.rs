@@ -59,7 +59,11 @@ impl Arguments {
         let matches = Self::declaration().try_get_matches_from(line)?;
         let mut arguments = Self::from_arg_matches(&matches)?;
         if let Some((_, behind)) = matches.subcommand() {
-            arguments.global.set.extend(behind.get_many(SET_BEHIND).into_iter().flatten().cloned());
+            let mut behind = Some(behind);
+            while let Some(matches) = behind {
+                arguments.global.set.extend(matches.get_many(SET_BEHIND).into_iter().flatten().cloned());
+                behind = matches.subcommand().map(|(_, matches)| matches);
+            }
         }
         Ok(arguments)
     }
@@ -69,7 +73,8 @@ impl Arguments {
         let program = Self::command();
         let set = program.get_arguments().find(|argument| argument.get_id() == "set").cloned();
         let set: Option<Arg> = set.map(|argument| argument.id(SET_BEHIND));
-        program.mut_subcommands(|command| command.args(set.clone()))
+        let add_set = |command: clap::Command| command.args(set.clone());
+        program.mut_subcommands(|command| add_set(command).mut_subcommands(add_set))
     }
 }
 
@@ -179,10 +184,15 @@ pub enum Command {
     /// Exits with 0 if nothing matches, so that you can run it again after an interruption, but with 1 if the glob
     /// matches only directories: write `DIRECTORY.**` for everything below DIRECTORY. While a server runs on the store, it
     /// deletes. With Cassandra, servers may keep running; they learn of the deletion.
+    ///
+    /// With --from and --until, only the points of that time go, from every stage, and the metrics stay: slots that start at --from or
+    /// later, and before --until. An aggregated slot at the edge is made again from the finer points that are left. Where these
+    /// have expired, it stays as it is. Points that are sent later are stored as usual. The embedded store only.
     #[command(after_help = "Examples:
   plumbago delete --dry-run 'servers.old1.**'
   plumbago delete 'servers.old1.**'
-  plumbago delete 'disk.*;host=old1'             metrics with a tag")]
+  plumbago delete 'disk.*;host=old1'             metrics with a tag
+  plumbago delete servers.web1.load --from 10:00_20260131 --until 10:30_20260131")]
     Delete(Delete),
     /// Rename a metric, and everything below it, with its history
     ///

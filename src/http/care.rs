@@ -11,7 +11,7 @@ use tokio::task::spawn_blocking;
 use super::call::Call;
 use super::error::{Asked, Failure};
 use super::find::to_json;
-use super::{Api, Checked, CopiedMetric, Reloaded, RetentionPlan, reply};
+use super::{Api, Checked, CopiedMetric, DeletedRange, Reloaded, RetentionPlan, reply};
 use plumbago_model::QueryError;
 
 /// What was deleted, or would be.
@@ -101,6 +101,9 @@ pub trait Care {
 
     /// Deletes metrics whose last point is older than so many seconds, or than `retention.forget_after`. A trial only lists them.
     fn clean(&self, unwritten_for: Option<u64>, trial: bool) -> Result<Cleaned, QueryError>;
+
+    /// Deletes the points of the metrics that a glob matches from the first time on and before the second. A trial only counts.
+    fn delete_range(&self, query: &str, range: (u32, u32), trial: bool) -> Result<DeletedRange, QueryError>;
 
     /// The names of all metrics that a glob matches, with tags and without; `;tag=GLOB` behind it means tagged ones.
     fn names(&self, query: &str) -> Result<Vec<String>, QueryError>;

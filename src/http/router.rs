@@ -8,8 +8,8 @@ use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{MethodRouter, get, post};
 
 use super::{
-    Api, admin, backup, browser, bundles, carbonapi, cardinality, care, copying, events, expand, find, fsck,
-    functions, index, info, render, retention, tags, trace, transfer, write,
+    Api, admin, backup, browser, bundles, carbonapi, cardinality, care, copying, erase, events, expand, find,
+    fsck, functions, index, info, render, retention, tags, trace, transfer, write,
 };
 use crate::config;
 
@@ -56,6 +56,7 @@ fn admin_routes() -> Routes {
     let routes = both(routes, "/internal/delete", post(care::delete));
     let routes = both(routes, "/internal/rename", post(care::rename));
     let routes = both(routes, "/internal/clean", post(care::clean));
+    let routes = both(routes, "/internal/delete-range", post(erase::delete_range));
     let routes = both(routes, "/internal/copy", post(copying::copy));
     let routes = both(routes, "/internal/fsck", post(fsck::check));
     let routes = both(routes, "/internal/names", get(care::names));

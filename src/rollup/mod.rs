@@ -18,6 +18,7 @@
 mod copy;
 mod cut;
 mod deletion;
+mod erase;
 mod fetch;
 mod fill;
 mod head;
@@ -36,6 +37,7 @@ mod view;
 
 pub use copy::Copied;
 pub use deletion::Deletion;
+pub use erase::Erased;
 pub use fetch::Series;
 pub use load::{Load, Loaded};
 pub use points::{Appended, Points, PointsError};

@@ -137,7 +137,13 @@ impl<'a> View<'a> {
         Ok(windows)
     }
 
-    fn stored(&self, level: usize, range: SlotRange, which: &[usize]) -> Result<Vec<Window>, StoreError> {
+    /// The stage at `level` as the store has it, for some of the metrics.
+    pub(super) fn stored(
+        &self,
+        level: usize,
+        range: SlotRange,
+        which: &[usize],
+    ) -> Result<Vec<Window>, StoreError> {
         let stage = self.policy.retention.stages()[level];
         let ids: Vec<(MetricId, Aggregator)> =
             which.iter().map(|&i| (self.metrics[i], self.policy.aggregator)).collect();
@@ -317,7 +323,8 @@ impl<'a> View<'a> {
         Ok(())
     }
 
-    fn mark(&self, level: usize) -> u32 {
+    /// How far the stage at `level` is filled in.
+    pub(super) fn mark(&self, level: usize) -> u32 {
         let stored = self.snapshot.position().marks.iter();
         let mut stored = stored.filter(|m| m.policy == self.policy_id && m.level as usize == level);
         let mark = stored.next().map_or_else(|| self.points.first_mark(self.policy_id, level), |m| m.until);
@@ -329,7 +336,8 @@ impl<'a> View<'a> {
         self.policy.retention.stages()[level].floor(self.snapshot.settled_until())
     }
 
-    fn finer(&self, level: usize, coarse: SlotRange) -> SlotRange {
+    /// The slots of the finer stage that make up some slots of the one at `level`.
+    pub(super) fn finer(&self, level: usize, coarse: SlotRange) -> SlotRange {
         let step = self.policy.retention.stages()[level - 1].step_secs;
         SlotRange { start: coarse.start, step, len: coarse.len * (coarse.step / step) as usize }
     }
@@ -337,7 +345,7 @@ impl<'a> View<'a> {
 
 /// The recomputed slot, unless it has fewer points than the stored one: then finer data has expired, and the stored slot knows
 /// more. A slot with direct points is never replaced, because no finer stage has those points.
-fn better(stored: Partial, redone: Partial) -> Option<Partial> {
+pub(super) fn better(stored: Partial, redone: Partial) -> Option<Partial> {
     (redone.count() >= stored.count() && !stored.is_direct()).then_some(redone)
 }
 

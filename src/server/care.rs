@@ -3,10 +3,11 @@
 use super::copy::CopyError;
 use super::engine::Engine;
 use crate::http::{
-    Care, Checked, Cleaned, CopiedMetric, Deleted, Description, Reloaded, Renamed, RetentionPlan, Stats,
-    Usage,
+    Care, Checked, Cleaned, CopiedMetric, Deleted, DeletedRange, DeletedSlots, Description, Reloaded,
+    Renamed, RetentionPlan, Stats, Usage,
 };
 use crate::index::FindLimits;
+use crate::rollup::Erased;
 use plumbago_model::glob::Glob;
 use plumbago_model::{Cancel, MetricId, QueryError, Selection, Span, name};
 
@@ -36,6 +37,31 @@ impl Care for Engine {
 
     fn clean(&self, unwritten_for: Option<u64>, trial: bool) -> Result<Cleaned, QueryError> {
         self.clean_up(unwritten_for, trial)
+    }
+
+    fn delete_range(&self, query: &str, range: (u32, u32), trial: bool) -> Result<DeletedRange, QueryError> {
+        if !self.store.upstream.is_sole_writer() {
+            return Err(QueryError::invalid(
+                "a range of time can be deleted in the embedded store only, and this server writes to Cassandra",
+            ));
+        }
+        let selection = Selection::exactly(query)?;
+        let mut found = if selection.has_tags() { self.selected(&selection) } else { self.matching(query)? };
+        let only_directories = found.is_empty() && !selection.has_tags() && self.has_directories(query)?;
+        found.sort_unstable_by_key(|(id, _)| *id);
+        let ids: Vec<MetricId> = found.iter().map(|(id, _)| *id).collect();
+        let erased = self.points.erase(&ids, range, trial)?;
+        let mut metrics = Vec::new();
+        for ((_, name), Erased { points, aggregates, remade }) in found.into_iter().zip(erased) {
+            if points + aggregates + remade > 0 {
+                metrics.push(DeletedSlots { name, points, aggregates, remade });
+            }
+        }
+        if !trial {
+            self.telemetry.slots_deleted.add(metrics.iter().map(|m| m.points + m.aggregates).sum());
+        }
+        metrics.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        Ok(DeletedRange { deleted: !trial, metrics, only_directories })
     }
 
     fn names(&self, query: &str) -> Result<Vec<String>, QueryError> {

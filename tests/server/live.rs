@@ -215,3 +215,70 @@ fn a_server_without_our_calls_is_told_from_a_metric_that_is_not_there() {
         assert!(!said.contains("<h1>"), "{said}");
     }
 }
+
+#[test]
+fn the_points_of_a_stretch_of_time_go_and_the_metric_stays() {
+    let base = now() / 3600 * 3600 - 7200;
+    let server = Server::start();
+    let lines = |range: std::ops::Range<u64>, value: u64| -> String {
+        range.map(|n| format!("range.a {value} {0}\nrange.b 1 {0}\n", base + n * 60)).collect()
+    };
+    // Half of the points are in blocks, the others in memory.
+    server.store(&lines(0..15, 1));
+    assert_eq!(server.post("/internal/flush", &[("settle", "1")]).status, 200);
+    server.store(&lines(15..30, 1));
+    let url = url_of(&server);
+    let (from, until) = ((base + 600).to_string(), (base + 1200).to_string());
+    let delete = |glob: &str, more: &[&str]| {
+        let command = [&["delete", glob, "--from", from.as_str(), "--until", until.as_str()], more].concat();
+        afar(&url, &command)
+    };
+    let read = |server: &Server, name: &str| server.points(name, base - 1, base + 1799).len();
+
+    let trial = delete("range.a", &["--dry-run"]);
+    assert_eq!(printed(&trial), "range.a\n");
+    assert!(String::from_utf8_lossy(&trial.stderr).starts_with("10 points and "), "{trial:?}");
+    assert_eq!(read(&server, "range.a"), 30);
+    let deleted: serde_json::Value =
+        serde_json::from_str(&printed(&delete("range.a", &["--output", "json"]))).unwrap();
+    assert_eq!((&deleted["deleted"], &deleted["metrics"][0]["points"]), (&true.into(), &10.into()));
+    assert_eq!((read(&server, "range.a"), read(&server, "range.b")), (20, 30));
+    assert!(server.counter("plumbago_slots_deleted_total") >= 10);
+    assert_eq!(printed(&delete("range.a", &[])), "", "there is nothing left");
+    assert_eq!(printed(&afar(&url, &["find", "range.*"])), "range.a\nrange.b\n");
+
+    // It is final when the command has answered, and what is sent later is stored.
+    let server = server.kill().start();
+    assert_eq!((read(&server, "range.a"), read(&server, "range.b")), (20, 30));
+    server.store(&format!("range.a 5 {}\n", base + 660));
+    assert_eq!(server.points("range.a", base + 659, base + 660), [(5.0, base + 660)]);
+    assert_eq!(server.post("/internal/flush", &[("settle", "1")]).status, 200);
+    assert_eq!((read(&server, "range.a"), read(&server, "range.b")), (21, 30));
+
+    // On a store without a server too.
+    let setup = server.stop("TERM").1;
+    let rest = ["delete", "range.*", "--from", &base.to_string(), "--until", &(base + 1800).to_string()];
+    assert_eq!(printed(&setup.run(&rest)), "range.a\nrange.b\n");
+    let server = setup.start();
+    assert_eq!((read(&server, "range.a"), read(&server, "range.b")), (0, 0));
+}
+
+#[test]
+fn a_range_that_cannot_be_meant_is_refused() {
+    let server = Server::start();
+    server.store(&lines(now() - 60));
+    let url = url_of(&server);
+    for (arguments, code, said) in [
+        (&["delete", "servers.**", "--from", "now", "--until", "-1h"][..], 2, "nothing lies between"),
+        (&["delete", "servers.**", "--from", "-1h"], 2, "--until"),
+        (&["delete", "servers.web1", "--from", "-1h", "--until", "now"], 1, "is a directory"),
+    ] {
+        let output = afar(&url, arguments);
+        assert_eq!(output.status.code(), Some(code), "{output:?}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains(said), "{output:?}");
+    }
+    for form in [&[("query", "**")][..], &[("query", "**"), ("from", "9"), ("until", "9")]] {
+        assert_eq!(server.post("/internal/delete-range", form).status, 400);
+    }
+    assert_eq!(server.json("/internal/names?query=**").as_array().unwrap().len(), 3);
+}

@@ -176,7 +176,7 @@ fn every_example_prints_what_the_page_says() {
     }
     if std::env::var_os("UPDATE_DOCS").is_some() {
         std::fs::write(page(), &text).unwrap();
-        return;
+        wrong.clear();
     }
     assert!(wrong.is_empty(), "docs/CLI.md says otherwise:\n{}", wrong.join("\n"));
 }

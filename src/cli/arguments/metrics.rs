@@ -55,6 +55,12 @@ pub struct Delete {
     /// A glob, and tags that the metrics must have; all metrics that match are deleted
     #[arg(value_name = "GLOB[;TAG=GLOB]...")]
     pub glob: String,
+    /// Delete points from this time on, and keep the metrics
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, requires = "until")]
+    pub from: Option<String>,
+    /// Delete points before this time
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, requires = "from")]
+    pub until: Option<String>,
     /// Only print what would be deleted
     #[arg(long)]
     pub dry_run: bool,

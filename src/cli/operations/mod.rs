@@ -14,6 +14,7 @@ mod cardinality;
 mod cluster;
 mod copy;
 mod door;
+mod erase;
 mod inspect;
 mod local;
 mod meter;
@@ -56,6 +57,9 @@ pub(super) fn serve(loaded: Loaded, sources: Sources) -> Result<()> {
 
 /// Deletes metrics with their points.
 pub(super) fn delete(config: &Config, arguments: &Delete, output: Output) -> Result<()> {
+    if arguments.from.is_some() {
+        return erase::delete_range(config, arguments, output);
+    }
     match asks_cluster(config, &arguments.server) {
         false => local::delete(config, arguments, output),
         true => cluster::delete(config, arguments, output),

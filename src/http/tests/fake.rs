@@ -11,8 +11,9 @@ use parking_lot::Mutex;
 use crate::bundle::Bundle;
 use crate::http::browser::{Browse, Folder, Health, ListedNode, Listing, MetricDescription, PageRequest};
 use crate::http::{
-    Backend, Care, Checked, Cleaned, CopiedMetric, Deleted, Description, EventLog, ImportOptions, Imported,
-    Moving, NameStream, Node, Reloaded, Renamed, RetentionPlan, Stats, TaggedSeries, Usage,
+    Backend, Care, Checked, Cleaned, CopiedMetric, Deleted, DeletedRange, DeletedSlots, Description,
+    EventLog, ImportOptions, Imported, Moving, NameStream, Node, Reloaded, Renamed, RetentionPlan, Stats,
+    TaggedSeries, Usage,
 };
 use crate::index::SharedIndex;
 use graphite_render::{FetchRequest, Fetched, Source};
@@ -110,6 +111,17 @@ impl Care for FakeBackend {
         Ok(Cleaned { done: !trial, metrics: vec![format!("{unwritten_for:?}")] })
     }
 
+    fn delete_range(
+        &self,
+        query: &str,
+        (from, until): (u32, u32),
+        trial: bool,
+    ) -> Result<DeletedRange, QueryError> {
+        let (points, aggregates) = (u64::from(from), u64::from(until));
+        let slots = DeletedSlots { name: query.to_owned(), points, aggregates, remade: 0 };
+        Ok(DeletedRange { deleted: !trial, metrics: vec![slots], only_directories: false })
+    }
+
     fn names(&self, query: &str) -> Result<Vec<String>, QueryError> {
         Ok(vec![query.to_owned()])
     }
@@ -123,7 +135,7 @@ impl Care for FakeBackend {
     ) -> Result<Option<CopiedMetric>, QueryError> {
         let known = LEAVES.contains(&source);
         let (points, aggregates) = (u64::from(from), u64::from(until));
-        Ok(known.then(|| CopiedMetric { points, aggregates, refused: None }))
+        Ok(known.then_some(CopiedMetric { points, aggregates, refused: None }))
     }
 
     fn check_files(&self) -> Result<Checked, QueryError> {

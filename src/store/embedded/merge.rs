@@ -76,7 +76,11 @@ fn merge(store: &BlockStore, stage: Stage, start: u32, blocks: &[Arc<Block>]) ->
     let dir = store.partition_dir(stage, start);
     let mut writer = BlockWriter::create(&path, meta).map_err(io("create", &path))?;
     let deleted = Arc::clone(&store.state().deleted);
-    let mut merger = Merger::default();
+    // Without older blocks, there is nothing left that an erased slot would hide.
+    let oldest =
+        store.state().stages.get(&stage).and_then(|partitions| partitions.get(&start)?.first().cloned());
+    let drops_erased = oldest.is_some_and(|oldest| Arc::ptr_eq(&oldest, first));
+    let mut merger = Merger { drops_erased, ..Merger::default() };
     merger.run(blocks, |metric, chunk| {
         if deleted.contains(&metric) {
             Ok(())
@@ -107,6 +111,8 @@ struct Merger {
     one: Samples,
     next: Samples,
     chunk: Vec<u8>,
+    /// Leave out slots that were erased.
+    drops_erased: bool,
 }
 
 impl Merger {
@@ -141,7 +147,7 @@ impl Merger {
         Ok(())
     }
 
-    /// Combines the chunks of one metric; the last one wins. False when none could be read.
+    /// Combines the chunks of one metric; the last one wins. False when none could be read, or all was erased.
     fn overlay(&mut self, cursors: &[&mut Cursor<'_>]) -> bool {
         let mut method = None;
         self.merged = Samples::default();
@@ -156,6 +162,9 @@ impl Merger {
                 }
                 Err(error) => tracing::error!(metric, %error, "unreadable chunk skipped in a merge"),
             }
+        }
+        if self.drops_erased {
+            drop_erased(&mut self.merged);
         }
         self.chunk.clear();
         let counts = self.merged.counts.as_slice();
@@ -172,6 +181,22 @@ pub(super) fn advance(cursor: &mut Cursor<'_>) -> bool {
             Err(error) => tracing::error!(%error, "damaged page skipped"),
         }
     }
+}
+
+/// Leaves out slots without a value.
+fn drop_erased(samples: &mut Samples) {
+    if !samples.values.iter().any(|value| value.is_nan()) {
+        return;
+    }
+    let kept: Vec<bool> = samples.values.iter().map(|value| !value.is_nan()).collect();
+    let keeps = || {
+        let mut kept = kept.iter();
+        move || kept.next().copied().unwrap_or(true)
+    };
+    let (mut slots, mut values, mut counts) = (keeps(), keeps(), keeps());
+    samples.slots.retain(|_| slots());
+    samples.values.retain(|_| values());
+    samples.counts.retain(|_| counts());
 }
 
 /// Combines both by slot; where both have a slot, `newer` wins.

@@ -134,6 +134,9 @@ fn read_block(
     Ok(())
 }
 
+/// Marks a slot that a chunk does not have. An erased slot, which it has without a value, is another NaN.
+const ABSENT: f64 = f64::from_bits(0x7ff8_0000_0ab5_e270);
+
 /// Writes a chunk over a part of a window.
 fn overlay(
     chunk: &Chunk<'_>,
@@ -147,12 +150,14 @@ fn overlay(
     let foreign = chunk.method().and_then(method_of).filter(|&made_by| made_by != method);
     match (foreign, counts) {
         (Some(made_by), Some(counts)) => {
-            let mut theirs = (vec![f64::NAN; values.len()], vec![0; values.len()]);
+            let mut theirs = (vec![ABSENT; values.len()], vec![0; values.len()]);
             chunk.decode_window(first_slot, &mut theirs.0, Some(&mut theirs.1))?;
             for (at, (&value, &count)) in theirs.0.iter().zip(&theirs.1).enumerate() {
-                if let Some(partial) = converted(Partial { value, count }, made_by, method) {
-                    (values[at], counts[at]) = (partial.value, partial.count);
+                if value.to_bits() == ABSENT.to_bits() {
+                    continue;
                 }
+                let partial = converted(Partial { value, count }, made_by, method).unwrap_or(Partial::EMPTY);
+                (values[at], counts[at]) = (partial.value, partial.count);
             }
             Ok(())
         }

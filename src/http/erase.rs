@@ -1,0 +1,60 @@
+//! `/internal/delete-range`: the points of a stretch of time, while the metrics stay.
+//!
+//! This is a call of its own. An older server would not know the times, and `/internal/delete` would delete everything.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::response::Response;
+use serde::{Deserialize, Serialize};
+
+use super::Api;
+use super::bundles::window;
+use super::call::Call;
+use super::care::{answered, required};
+use super::error::Failure;
+
+/// What was deleted, or would be.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeletedRange {
+    /// False for a trial.
+    pub deleted: bool,
+    /// The metrics that had something in the range.
+    pub metrics: Vec<DeletedSlots>,
+    /// Nothing but directories matched.
+    pub only_directories: bool,
+}
+
+/// What was deleted of one metric.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeletedSlots {
+    /// Its name.
+    pub name: String,
+    /// Points of stage 0.
+    pub points: u64,
+    /// Aggregated slots, over all stages.
+    pub aggregates: u64,
+    /// Aggregated slots at the edges that were made again.
+    pub remade: u64,
+}
+
+/// `POST /internal/delete-range`: `query`, `from`, `until`, and `dry_run` to only count.
+pub(super) async fn delete_range(State(api): State<Arc<Api>>, call: Call) -> Result<Response, Failure> {
+    let query = required(&call, "query")?;
+    for name in ["from", "until"] {
+        required(&call, name)?;
+    }
+    let ((from, until), trial) = (window(&call.params)?, call.params.switch("dry_run")?);
+    if from >= until {
+        return Err(Failure::Invalid(format!("`from` is {from}, which is not before `until`, {until}")));
+    }
+    answered(api, move |care| {
+        let deleted = care.delete_range(&query, (from, until), trial)?;
+        if !trial {
+            let metrics = deleted.metrics.len();
+            tracing::info!(query, from, until, metrics, "points were deleted by a call");
+        }
+        Ok(Some(deleted))
+    })
+    .await
+}
