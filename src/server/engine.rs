@@ -57,6 +57,8 @@ pub struct Engine {
     pub(super) pointless: Pointless,
     /// Shared by imports, so that no metric is forgotten while one fills it.
     pub(super) importing: RwLock<()>,
+    /// Shared by senders, and held alone while the last points of a metric move to another one.
+    pub(super) accepting: RwLock<()>,
     /// The check of all files that is under way.
     pub(super) check: Current,
 }
@@ -118,6 +120,7 @@ impl Engine {
             backup: Current::default(),
             pointless: Pointless::default(),
             importing: RwLock::default(),
+            accepting: RwLock::default(),
             check: Current::default(),
         })
     }

@@ -14,8 +14,8 @@ use crate::index::FindLimits;
 use plumbago_model::glob::Glob;
 use plumbago_model::{Cancel, MetricId, QueryError, name};
 
-/// How often a merge starts again because the old metric has received points meanwhile.
-const MERGE_ROUNDS: usize = 20;
+/// How often the rest of a merge starts again because an import or a cut came between.
+const REST_ROUNDS: usize = 20;
 
 /// A metric with its old and its new name.
 struct Change {
@@ -79,30 +79,36 @@ impl Engine {
     }
 
     /// Gives a metric what the old one has and it lacks, and deletes the old one.
+    ///
+    /// Senders go on while the history moves. If the old metric has received points by then, they wait while the rest moves.
     fn merge(&self, change: &Change) -> Result<(), QueryError> {
-        let all = (0, u32::MAX);
-        for _ in 0..MERGE_ROUNDS {
-            let mark = self.points.cut_to_mark()?;
-            let mut bundles: Vec<Bundle> = Vec::new();
-            self.export(&[&change.old], all, &mut |bundle| {
-                bundles.push(Bundle { name: change.new.clone(), ..bundle });
-                ControlFlow::Continue(())
-            })?;
-            let imported = self.import(bundles, ImportOptions { keep_policy: true, window: all })?;
-            if let Some((name, why)) = imported.refused.first() {
-                return Err(QueryError::invalid(format!("`{name}` cannot be made: {why}")));
-            }
-            if self.delete_merged(change.id, mark)? {
+        if self.try_merge(change)? {
+            return Ok(());
+        }
+        let _senders_wait = self.accepting.write();
+        for _ in 0..REST_ROUNDS {
+            if self.try_merge(change)? {
                 return Ok(());
             }
         }
-        Err(QueryError::Away(
-            format!(
-                "`{}` receives points faster than they can be moved; rename it again when its sender uses the new name",
-                change.old
-            )
-            .into(),
-        ))
+        let text = format!("`{}` is being changed by somebody else; rename it again", change.old);
+        Err(QueryError::Away(text.into()))
+    }
+
+    /// False if the old metric may have received points meanwhile. Then it is still there.
+    fn try_merge(&self, change: &Change) -> Result<bool, QueryError> {
+        let all = (0, u32::MAX);
+        let mark = self.points.cut_to_mark()?;
+        let mut bundles: Vec<Bundle> = Vec::new();
+        self.export(&[&change.old], all, &mut |bundle| {
+            bundles.push(Bundle { name: change.new.clone(), ..bundle });
+            ControlFlow::Continue(())
+        })?;
+        let imported = self.import(bundles, ImportOptions { keep_policy: true, window: all })?;
+        if let Some((name, why)) = imported.refused.first() {
+            return Err(QueryError::invalid(format!("`{name}` cannot be made: {why}")));
+        }
+        self.delete_merged(change.id, mark)
     }
 
     /// Deletes a metric whose points are all in another. False if it has received more of them meanwhile.

@@ -87,6 +87,7 @@ impl Engine {
         batch: &Batch<'a>,
         now: u32,
     ) -> Result<(Appended, Refused<'a>), PointsError> {
+        let _shared = self.accepting.read();
         loop {
             let resolved = self.resolver.resolve(batch, now)?;
             let appended = self.points.append_since(&resolved.points, resolved.deletions, now)?;

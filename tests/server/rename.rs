@@ -1,5 +1,7 @@
 //! Renaming metrics and whole directories, while the server runs and when it is stopped.
 
+use std::io::Write as _;
+use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use serde_json::Value;
@@ -114,6 +116,15 @@ fn histories_are_merged_where_the_new_name_exists() {
     assert_eq!(coarse, 33.0 + 27.0 * 2.0, "the coarse stage counts every slot once");
 }
 
+/// Ends a sender, even if the test fails: a scope waits for its threads.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
 #[test]
 fn no_point_is_lost_while_senders_use_either_name() {
     let server = setup().start();
@@ -127,12 +138,12 @@ fn no_point_is_lost_while_senders_use_either_name() {
                 sent.fetch_add(1, Ordering::AcqRel);
             }
         });
+        let _over = Over(&over);
         for _ in 0..6 {
             let until = sent.load(Ordering::Acquire) + 15;
             wait_until("more points", || sent.load(Ordering::Acquire) >= until);
             rename(&server, "old", "new");
         }
-        over.store(true, Ordering::Release);
     });
     if !found(&server, "old.*").is_empty() {
         rename(&server, "old", "new");
@@ -142,4 +153,35 @@ fn no_point_is_lost_while_senders_use_either_name() {
     let points = server.points("new.a", base - 1, base + 2 * sent - 1);
     assert_eq!(points.len(), expected.len());
     assert_eq!(points, expected);
+}
+
+#[test]
+fn a_metric_that_never_falls_silent_is_merged_too() {
+    const SLOTS: u64 = 500;
+    let server = setup().start();
+    let (base, over) = (now() - 3000, AtomicBool::new(false));
+    server.store(&format!("new.a 1 {base}\nold.a 1 {base}\n"));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut connection = TcpStream::connect(server.carbon).unwrap();
+            for nth in (0..SLOTS).cycle() {
+                if over.load(Ordering::Acquire) && nth == 0 {
+                    break;
+                }
+                connection.write_all(format!("old.a 1 {}\n", base + nth).as_bytes()).unwrap();
+            }
+        });
+        let _over = Over(&over);
+        for _ in 0..5 {
+            wait_until("a point with the old name", || !found(&server, "old.*").is_empty());
+            rename(&server, "old", "new");
+        }
+    });
+    let received = server.counter("plumbago_points_received_total");
+    server.wait_for("plumbago_points_stored_total", received);
+    if !found(&server, "old.*").is_empty() {
+        rename(&server, "old", "new");
+    }
+    let expected: Vec<(f64, u64)> = (base..base + SLOTS).map(|time| (1.0, time)).collect();
+    assert_eq!(server.points("new.a", base - 1, base + SLOTS - 1), expected);
 }

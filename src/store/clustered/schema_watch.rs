@@ -1,7 +1,7 @@
 //! Waiting until the cluster has the tables that are needed.
 //!
 //! A server starts without its cluster, so it also starts on a cluster that lacks tables. It then says what is missing and
-//! which command makes it, keeps points and names on disk, and goes on by itself once the tables are there. SchemaWatch that
+//! which command makes it, keeps points and names on disk, and goes on by itself once the tables are there. Tables that
 //! are there but cut their partitions in another way are worse than none: what is written to them is where no reader
 //! looks. Nothing is ever written to those.
 
