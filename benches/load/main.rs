@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, ensure};
 use clap::{Parser, Subcommand};
 
-use phases::{create, find, ingest, page, render, restart, tags};
+use phases::{create, find, ingest, moving, page, render, restart, tags};
 use report::{Bar, Report};
 use send::{Load, minutes_until_now};
 use targets::{Kind, Running};
@@ -71,7 +71,7 @@ struct Suite {
     /// Measure only the peers
     #[arg(long)]
     only_peers: bool,
-    /// Only phases whose name contains this: ingest, create, find, page, tags, render, restart
+    /// Only phases whose name contains this: ingest, create, find, page, tags, render, restart, moving
     #[arg(long)]
     only: Option<String>,
     /// Write the figures here as JSON
@@ -125,7 +125,17 @@ impl Suite {
             let series = if self.quick { 100_000 } else { 1_000_000 };
             self.on_fresh(kind, |server| tags::run("1 M", !self.quick, series, server, report))?;
         }
+        if self.wants("moving") && kind.command().is_some() {
+            self.moving(kind, report)?;
+        }
         Ok(())
+    }
+
+    /// The command line on a running server.
+    fn moving(&self, kind: &dyn Kind, report: &mut Report) -> Result<()> {
+        let (files, load) = if self.quick { (2000, (100_000, 4)) } else { (20_000, (1_000_000, 20)) };
+        self.on_fresh(kind, |server| moving::import_and_copy(files, server, &self.scratch, report))?;
+        self.on_fresh(kind, |server| moving::backup_and_delete("1 M", load, server, &self.scratch, report))
     }
 
     /// Measures a server that was just started on an empty directory.

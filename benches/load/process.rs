@@ -52,6 +52,19 @@ impl Process {
         wait_idle(self.child.id(), Duration::from_secs(1), limit)
     }
 
+    /// Waits for its end, and gives the most memory that it had, in megabytes.
+    pub(crate) fn finish(mut self) -> Result<f64> {
+        let mut peak = 0.0_f64;
+        loop {
+            if let Some(end) = self.end() {
+                anyhow::ensure!(end.success(), "{end}");
+                return Ok(peak);
+            }
+            peak = peak.max(self.rss_mb().map_or(0.0, |(_, most)| most));
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
     /// How it ended, if it has.
     pub(crate) fn end(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().ok().flatten()

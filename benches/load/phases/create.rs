@@ -68,7 +68,7 @@ fn flood(server: &mut Running, load: &mut Load, before: Option<u64>) -> Result<f
 }
 
 /// Sends a new value to the probe metric and reads until it shows, at least once and until `done`. Returns the waits in ms.
-fn probe(ports: &Ports, done: &AtomicBool) -> Result<Vec<f64>> {
+pub(super) fn probe(ports: &Ports, done: &AtomicBool) -> Result<Vec<f64>> {
     let mut carbon = TcpStream::connect(ports.carbon)?;
     carbon.set_nodelay(true)?;
     let mut http = Client::connect(ports.http)?;

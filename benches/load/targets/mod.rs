@@ -58,6 +58,11 @@ pub(crate) trait Kind {
         false
     }
 
+    /// The program whose commands look after the server while it runs, if it has any.
+    fn command(&self) -> Option<&Path> {
+        None
+    }
+
     /// Does it draw pictures?
     fn draws(&self) -> bool {
         false

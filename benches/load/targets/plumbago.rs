@@ -47,6 +47,10 @@ impl Kind for Plumbago {
         "/health/ready"
     }
 
+    fn command(&self) -> Option<&Path> {
+        Some(&self.binary)
+    }
+
     fn draws(&self) -> bool {
         true
     }
