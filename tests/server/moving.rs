@@ -1,5 +1,7 @@
 //! Moving in and out: files of the real whisper library are imported, and answer as whisper does; what is exported whisper reads.
 
+mod tree;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
