@@ -56,11 +56,13 @@ impl Points {
             names,
             now,
             next_id: 0,
+            unannounced: Vec::new(),
             half_deleted: Vec::new(),
             half_renamed: Vec::new(),
         };
         recovery.load()?;
         recovery.replay(log_dir, floor)?;
+        recovery.announce(now);
         recovery.finish_deletions()?;
         recovery.finish_renames()?;
         let next_id = MetricId(recovery.next_id);
@@ -107,6 +109,8 @@ struct Recovery<'a, N> {
     names: &'a mut N,
     now: u32,
     next_id: u32,
+    /// Metrics of the log that the store has not heard of. The first points behind them say when they were created.
+    unannounced: Vec<(MetricId, String)>,
     /// Metrics that the log says were deleted, and that the catalogue still has.
     half_deleted: Vec<MetricId>,
     /// Names of the log that the catalogue may lack.
@@ -126,7 +130,10 @@ impl<N: Names> Recovery<'_, N> {
 
     fn replay(&mut self, log_dir: &Path, floor: u64) -> Result<(), PointsError> {
         let found = log::replay(log_dir, floor, |record| match record {
-            Record::Points { accepted, points } => self.points.replay_points(&points, accepted),
+            Record::Points { accepted, points } => {
+                self.announce(accepted);
+                self.points.replay_points(&points, accepted);
+            }
             Record::Policies(policies) => policies.into_iter().for_each(|(id, p)| self.replay_policy(id, p)),
             Record::Metrics(metrics) => {
                 metrics.into_iter().for_each(|(id, policy, name)| self.replay_created(id, policy, name));
@@ -164,8 +171,16 @@ impl<N: Names> Recovery<'_, N> {
         }
         let record = MetricRecord { id, name, policies: vec![policy], span: Span::EMPTY };
         self.add(&record);
-        self.points.catalogue().announce(&[(record.id, &record.name)]);
+        self.unannounced.push((record.id, record.name.clone()));
         self.points.created.lock().push(record);
+    }
+
+    fn announce(&mut self, created: u32) {
+        let metrics = std::mem::take(&mut self.unannounced);
+        if !metrics.is_empty() {
+            let metrics: Vec<(MetricId, &str)> = metrics.iter().map(|(id, name)| (*id, &**name)).collect();
+            self.points.catalogue().announce(&metrics, created);
+        }
     }
 
     fn replay_deleted(&mut self, ids: &[MetricId]) {
