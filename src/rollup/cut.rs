@@ -90,7 +90,7 @@ impl Points {
         // Under one lock, so that a question finds the points in memory or in the tally, and never in both.
         let mut tally = self.tally.lock();
         self.memory().frozen = None;
-        tally.add(metrics.into_iter().zip(received), frozen.accepted_since);
+        tally.add(&metrics, &received, frozen.accepted_since);
         Ok(())
     }
 

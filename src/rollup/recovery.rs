@@ -219,3 +219,35 @@ impl<N: Names> Recovery<'_, N> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{HOUR, NOW, NoNames};
+    use super::*;
+    use crate::store::embedded::Embedded;
+
+    fn open(dir: &Path, now: u32) -> (Points, Embedded) {
+        let store = Embedded::open(dir).unwrap();
+        let (blocks, catalogue) = (Arc::clone(&store.points), Arc::clone(&store.metrics));
+        let opened = Points::open(blocks, catalogue, &store.log_dir, 1000, now, &mut NoNames).unwrap();
+        (opened.points, store)
+    }
+
+    #[test]
+    fn a_metric_of_the_log_was_created_when_its_first_points_came() {
+        let dir = tempfile::tempdir().unwrap();
+        let (points, store) = open(dir.path(), NOW);
+        let policy = points.intern_policy(&"7200*1s|sum|0".parse().unwrap(), NOW).unwrap();
+        for (id, name, created) in [(0, "a", NOW), (1, "b", NOW + 600)] {
+            points.create(&[(MetricId(id), policy, name)], created).unwrap();
+            points.append(&[(MetricId(id), Point { timestamp: HOUR, value: 1.0 })], created).unwrap();
+        }
+        points.create(&[(MetricId(2), policy, "c")], NOW + 900).unwrap();
+        drop((points, store));
+        // No point says when the last one was created, so it counts from the start.
+        let (_points, store) = open(dir.path(), NOW + 7200);
+        let dates = store.dates(&[MetricId(0), MetricId(1), MetricId(2)]);
+        let created: Vec<_> = dates.into_iter().map(|dates| dates.created).collect();
+        assert_eq!(created, [Some(NOW), Some(NOW + 600), Some(NOW + 7200)]);
+    }
+}

@@ -19,19 +19,20 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    /// Adds the points of a cut; the first of them was accepted at `since`. Once there is enough, it begins anew.
-    pub(super) fn add(&mut self, points: impl Iterator<Item = (MetricId, u32)>, since: Option<u32>) {
-        let Some(since) = since else { return };
+    /// Adds the points that metrics, by ascending id, have in a cut; the first of them was accepted at `since`. Once there are
+    /// enough, it begins anew.
+    pub(super) fn add(&mut self, metrics: &[MetricId], points: &[u32], since: Option<u32>) {
+        let (Some(since), Some(last)) = (since, metrics.last()) else { return };
         if self.since.is_none_or(|began| since.saturating_sub(began) >= LEAST_SECS) {
             self.since = Some(since);
             self.counts.fill(0);
         }
-        for (id, more) in points {
-            if self.counts.len() <= id.index() {
-                self.counts.resize(id.index() + 1, 0);
-            }
+        let missing = (last.index() + 1).saturating_sub(self.counts.len());
+        self.counts.reserve_exact(missing);
+        self.counts.extend(std::iter::repeat_n(0, missing));
+        for (id, more) in metrics.iter().zip(points) {
             let count = &mut self.counts[id.index()];
-            *count = count.saturating_add(more);
+            *count = count.saturating_add(*more);
         }
     }
 }

@@ -227,3 +227,19 @@ fn a_backup_has_the_dates() {
     assert_eq!(never_read(&top(&other)), ["a.unread"]);
     assert_eq!(info(&other, "a.read")["created"], created);
 }
+
+#[test]
+fn a_metric_that_was_forgotten_comes_back_as_a_new_one() {
+    let server = setup().set("retention.forget_after", "off").start();
+    let old = now() / 60 * 60 - 7200;
+    server.store(&format!("quiet.a 1 {old}\n"));
+    settle(&server);
+    assert_eq!(server.points("quiet.a", old - 60, old + 60).len(), 1);
+    assert!(info(&server, "quiet.a")["read"].is_u64());
+    let cleaned = server.post("/internal/clean", &[("unwritten_for", "3600")]);
+    assert!(cleaned.body.contains("quiet.a"), "{}", cleaned.body);
+    store(&server, &["quiet.a"]);
+    assert_eq!(never_read(&top(&server)), ["quiet.a"]);
+    let server = server.stop("TERM").1.start();
+    assert_eq!(never_read(&top(&server)), ["quiet.a"]);
+}
