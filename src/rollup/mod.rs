@@ -30,6 +30,7 @@ mod recent;
 mod recovery;
 mod rename;
 mod running;
+mod tally;
 #[cfg(test)]
 mod testing;
 mod unload;
@@ -43,3 +44,4 @@ pub use load::{Load, Loaded};
 pub use points::{Appended, Points, PointsError};
 pub use policies::Policies;
 pub use recovery::{Names, Opened};
+pub use tally::Received;

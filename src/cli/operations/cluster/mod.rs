@@ -3,6 +3,7 @@
 
 mod copy;
 mod delete;
+mod top;
 mod usage;
 
 use std::collections::BTreeSet;
@@ -13,6 +14,7 @@ use uuid::Uuid;
 
 pub(super) use copy::{copy, rename};
 pub(super) use delete::delete;
+pub(super) use top::top;
 pub(super) use usage::{du, info, stats};
 
 use crate::cli::UsageError;
