@@ -187,7 +187,10 @@ pub enum Command {
     ///
     /// With --from and --until, only the points of that time go, from every stage, and the metrics stay: slots that start at --from or
     /// later, and before --until. An aggregated slot at the edge is made again from the finer points that are left. Where these
-    /// have expired, it stays as it is. Points that are sent later are stored as usual. The embedded store only.
+    /// have expired, it stays as it is. Points that are sent later are stored as usual. With Cassandra, every server does so with its
+    /// part of the slot, within seconds.
+    ///
+    /// On a terminal it asks before it deletes; --yes is the answer.
     #[command(after_help = "Examples:
   plumbago delete --dry-run 'servers.old1.**'
   plumbago delete 'servers.old1.**'

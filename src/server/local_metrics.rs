@@ -7,7 +7,7 @@ use crate::index::FindLimits;
 use crate::rollup::PointsError;
 use crate::store::{Described, Hit, LocalMetrics, RunningVisitor, StoreError};
 use plumbago_model::glob::Glob;
-use plumbago_model::{Cancel, MetricId, Policy, QueryError};
+use plumbago_model::{Cancel, MetricId, Policy, QueryError, Stretch};
 
 impl LocalMetrics for Engine {
     fn id_bound(&self) -> u32 {
@@ -62,6 +62,10 @@ impl LocalMetrics for Engine {
         Engine::forget(self, metrics).map_err(above)
     }
 
+    fn erase(&self, metrics: &[MetricId], stretch: Stretch) -> Result<(), StoreError> {
+        self.points.erase(metrics, stretch, false).map_err(above).map(drop)
+    }
+
     fn visit_running(
         &self,
         metrics: &[MetricId],
@@ -73,7 +77,7 @@ impl LocalMetrics for Engine {
 }
 
 /// An error of the log or of memory, as the store sees it.
-fn above(error: PointsError) -> StoreError {
+pub(super) fn above(error: PointsError) -> StoreError {
     match error {
         PointsError::Store(error) => error,
         other => StoreError::Above(Box::new(other)),

@@ -10,6 +10,7 @@ mod cluster;
 mod copy;
 mod disk;
 mod engine;
+mod erase;
 mod events;
 mod expiry;
 mod fsck;

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use super::{BackedUp, Column, Headway, StoreError};
 use plumbago_model::glob::Glob;
-use plumbago_model::{Aggregator, Cancel, MetricId, Policy, QueryError, Span, Stage};
+use plumbago_model::{Aggregator, Cancel, MetricId, Policy, QueryError, Span, Stage, Stretch};
 
 /// Where the data of this machine goes.
 pub trait Upstream: Send + Sync {
@@ -49,6 +49,16 @@ pub trait Upstream: Send + Sync {
 
     /// Deletes metrics for all who share the store. This machine forgets them afterwards.
     fn delete(&self, metrics: &[Doomed], now: u32) -> Result<(), StoreError>;
+
+    /// Deletes the points of metrics in a stretch of time for all who share the store; slots that lie only partly inside stay with those
+    /// who wrote them. `own` erases them on this machine. Gives the number of deletions that a cluster got.
+    fn erase(
+        &self,
+        metrics: &[Doomed],
+        stretch: Stretch,
+        now: u32,
+        own: &mut dyn FnMut() -> Result<(), StoreError>,
+    ) -> Result<u64, StoreError>;
 
     /// Is a cut due, this long after the last one?
     fn wants_cut(&self, since_last: Duration) -> bool;
@@ -117,6 +127,9 @@ pub trait LocalMetrics: Send + Sync {
 
     /// Forgets metrics, their names and their points, on this machine.
     fn forget(&self, metrics: &[MetricId]) -> Result<(), StoreError>;
+
+    /// Erases a stretch of time of metrics on this machine, given by ascending id: what was accepted before this call.
+    fn erase(&self, metrics: &[MetricId], stretch: Stretch) -> Result<(), StoreError>;
 
     /// Visits the aggregated slots of some metrics that no cut has written yet, the running ones included, as they follow from
     /// the cuts so far. Stages with shorter slots than `least_step_secs` are left out, and so are metrics that are gone.

@@ -21,6 +21,7 @@ mod older;
 mod operate;
 #[path = "../server/protobuf.rs"]
 mod protobuf;
+mod ranges;
 mod replicas;
 mod running;
 mod schema;

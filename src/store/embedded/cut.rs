@@ -88,7 +88,8 @@ impl Cut for BlockCut<'_> {
         column: &Column,
     ) -> Result<(), StoreError> {
         if stage.kind == StageKind::Raw {
-            self.points += column.times.len() as u64;
+            // An erased slot is no point.
+            self.points += column.values.iter().filter(|value| !value.is_nan()).count() as u64;
         }
         let mut at = 0;
         for part in column.times.chunk_by(|a, b| partition_start(stage, *a) == partition_start(stage, *b)) {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::Embedded;
 use crate::store::{BackedUp, Chore, Doomed, Headway, Hit, LocalMetrics, StoreError, Upstream};
 use plumbago_model::glob::Glob;
-use plumbago_model::{Cancel, MetricId, QueryError};
+use plumbago_model::{Cancel, MetricId, QueryError, Stretch};
 
 /// A data directory that is all there is of a store.
 pub struct Standalone {
@@ -60,6 +60,16 @@ impl Upstream for Standalone {
 
     fn delete(&self, _: &[Doomed], _: u32) -> Result<(), StoreError> {
         Ok(())
+    }
+
+    fn erase(
+        &self,
+        _: &[Doomed],
+        _: Stretch,
+        _: u32,
+        own: &mut dyn FnMut() -> Result<(), StoreError>,
+    ) -> Result<u64, StoreError> {
+        own().map(|()| 0)
     }
 
     fn wants_cut(&self, since_last: Duration) -> bool {
