@@ -3,7 +3,7 @@
 use super::copy::CopyError;
 use super::engine::Engine;
 use crate::http::{
-    Care, Checked, Cleaned, CopiedMetric, Deleted, DeletedRange, Description, Reloaded, Renamed,
+    Care, Checked, Cleaned, CopiedMetric, Deleted, DeletedRange, Description, Reloaded, Renamed, Repaired,
     RetentionPlan, Stats, Usage,
 };
 use crate::index::FindLimits;
@@ -36,6 +36,10 @@ impl Care for Engine {
 
     fn clean(&self, unwritten_for: Option<u64>, trial: bool) -> Result<Cleaned, QueryError> {
         self.clean_up(unwritten_for, trial)
+    }
+
+    fn repair(&self, trial: bool) -> Result<Repaired, QueryError> {
+        self.repair_names(trial)
     }
 
     fn delete_range(&self, query: &str, range: (u32, u32), trial: bool) -> Result<DeletedRange, QueryError> {

@@ -174,7 +174,7 @@ impl Engine {
     }
 
     /// Puts metrics under the policies that the store has for them.
-    pub(super) fn follow_policies(&self, metrics: &[(MetricId, Arc<Policy>)]) -> Result<(), PointsError> {
+    pub(super) fn correct_policies(&self, metrics: &[(MetricId, Arc<Policy>)]) -> Result<(), PointsError> {
         let mut changes = Vec::with_capacity(metrics.len());
         for (id, policy) in metrics {
             changes.push((*id, self.points.intern_policy(policy, now())?));

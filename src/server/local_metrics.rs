@@ -54,8 +54,17 @@ impl LocalMetrics for Engine {
         self.adopt(metrics).map_err(above)
     }
 
+    fn policy(&self, id: MetricId) -> Option<Arc<Policy>> {
+        let (policy, _) = self.points.state(id)?;
+        self.points.policies().get(policy)
+    }
+
+    fn follow_policies(&self, changes: &[(MetricId, Arc<Policy>)]) -> Result<(), StoreError> {
+        self.move_policies(changes).map_err(above)
+    }
+
     fn change_policies(&self, changes: &[(MetricId, Arc<Policy>)]) -> Result<(), StoreError> {
-        self.follow_policies(changes).map_err(above)
+        self.correct_policies(changes).map_err(above)
     }
 
     fn forget(&self, metrics: &[MetricId]) -> Result<(), StoreError> {

@@ -18,6 +18,7 @@ mod local_metrics;
 mod own_metrics;
 mod recent;
 mod rename;
+mod repair;
 mod retention;
 mod run;
 mod sink;

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use super::{BackedUp, Column, Headway, StoreError};
 use plumbago_model::glob::Glob;
-use plumbago_model::{Aggregator, Cancel, MetricId, Policy, QueryError, Span, Stage, Stretch};
+use plumbago_model::{Aggregator, Cancel, MetricId, Policy, QueryError, Retention, Span, Stage, Stretch};
 
 /// Where the data of this machine goes.
 pub trait Upstream: Send + Sync {
@@ -59,6 +59,12 @@ pub trait Upstream: Send + Sync {
         now: u32,
         own: &mut dyn FnMut() -> Result<(), StoreError>,
     ) -> Result<u64, StoreError>;
+
+    /// Can metrics have these retentions? Fails with what has to be done first.
+    fn admit(&self, retentions: &[Retention]) -> Result<(), StoreError>;
+
+    /// Puts metrics under other policies for all who share the store. This machine follows afterwards.
+    fn change_policies(&self, changes: &[(String, Arc<Policy>)]) -> Result<(), StoreError>;
 
     /// Is a cut due, this long after the last one?
     fn wants_cut(&self, since_last: Duration) -> bool;
@@ -122,7 +128,13 @@ pub trait LocalMetrics: Send + Sync {
     /// Adds metrics that exist in the store. Returns the ids of those that were new here.
     fn learn(&self, metrics: &[(String, Arc<Policy>)]) -> Result<Vec<MetricId>, StoreError>;
 
-    /// Puts metrics under the policies that the store has for them.
+    /// The policy that a metric is under.
+    fn policy(&self, id: MetricId) -> Option<Arc<Policy>>;
+
+    /// Puts metrics under the policies that somebody gave them. What was stored under the old ones stays readable.
+    fn follow_policies(&self, changes: &[(MetricId, Arc<Policy>)]) -> Result<(), StoreError>;
+
+    /// Puts metrics under the policies that the store had for them from the beginning.
     fn change_policies(&self, changes: &[(MetricId, Arc<Policy>)]) -> Result<(), StoreError>;
 
     /// Forgets metrics, their names and their points, on this machine.

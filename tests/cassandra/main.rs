@@ -19,6 +19,7 @@ mod node;
 mod odd_rows;
 mod older;
 mod operate;
+mod policies;
 #[path = "../server/protobuf.rs"]
 mod protobuf;
 mod ranges;

@@ -15,7 +15,7 @@ use super::notes::Notes;
 use super::tables::NameTables;
 use crate::store::cassandra::names::{Change, Cursor};
 use crate::store::{LocalMetrics, StoreError};
-use plumbago_model::{MetricId, Stretch};
+use plumbago_model::{MetricId, Policy, Stretch};
 
 /// How far the feed was followed is saved once in so many milliseconds: what is read twice does no harm.
 const SAVE_EVERY_MS: i64 = 60_000;
@@ -81,10 +81,11 @@ impl Follower {
         let (mut created, mut deleted) = (Vec::new(), Vec::new());
         let mut erased: BTreeMap<Stretch, Vec<MetricId>> = BTreeMap::new();
         let mut erased_ms = 0;
+        let mut moved = Vec::new();
         for change in changes {
             match change {
                 Change::Created { name, policy } if !known(&name) => created.push((name, policy)),
-                Change::Created { .. } => {}
+                Change::Created { name, policy } => moved.extend(self.moved(local, &name, policy)),
                 // A metric that was not sent yet is newer than the deletion: its name has begun again here.
                 Change::Deleted { name } => {
                     deleted.extend(local.lookup(&name).filter(|&id| self.sender.has_sent(id)));
@@ -97,6 +98,7 @@ impl Follower {
             }
         }
         self.adopted.learn(local, &created)?;
+        local.follow_policies(&moved)?;
         if !deleted.is_empty() {
             local.forget(&deleted)?;
         }
@@ -114,6 +116,17 @@ impl Follower {
 }
 
 impl Follower {
+    /// A metric that both have, if the cluster has another policy for it. One that was not sent yet gets its policy when it is.
+    pub(super) fn moved(
+        &self,
+        local: &dyn LocalMetrics,
+        name: &str,
+        policy: Arc<Policy>,
+    ) -> Option<(MetricId, Arc<Policy>)> {
+        let id = local.lookup(name).filter(|&id| self.sender.has_sent(id))?;
+        local.policy(id).filter(|known| *known != policy).map(|_| (id, policy))
+    }
+
     /// Erases what this server holds itself.
     fn erase(
         &self,
@@ -210,5 +223,18 @@ mod tests {
         *tables.feed.lock() = [feed(), vec![erased("b", 240, 8)]].concat();
         follower(&tables, &store, 2, true).follow(&server).unwrap();
         assert_eq!(server.erased.lock()[2..], [(vec![MetricId(1)], stretch(240))]);
+    }
+
+    #[test]
+    fn a_policy_that_somebody_changes_is_changed_here_too() {
+        let (_dir, store) = clustered();
+        let tables = FakeTables::with(&[]);
+        let server = FakeServer::with(&["sent", "same", "unsent"]);
+        let other = super::super::testing::other_policy();
+        let change = |name: &str| Change::Created { name: name.to_owned(), policy: Arc::clone(&other) };
+        *tables.feed.lock() = vec![change("sent"), created("same"), change("unsent")];
+        follower(&tables, &store, 2, true).follow(&server).unwrap();
+        let changed = [0, 1, 2].map(|id| server.policy_of(MetricId(id)).unwrap() == other);
+        assert_eq!(changed, [true, false, false]);
     }
 }

@@ -15,12 +15,13 @@ use super::running::RunningSlots;
 use super::usage::Usage;
 use super::{Clustered, SchemaWatch, now_us};
 use crate::store::cassandra::Cluster;
+use crate::store::cassandra::names::NewMetric;
 use crate::store::cassandra::schema::Indexes;
 use crate::store::embedded::AFTER_CUT_US;
 use crate::store::{BackedUp, Chore, Doomed, Headway, Hit, LocalMetrics, StoreError, Upstream};
 use crate::telemetry::Telemetry;
 use plumbago_model::glob::Glob;
-use plumbago_model::{Cancel, MetricId, Policy, QueryError, Stage, Stretch};
+use plumbago_model::{Cancel, MetricId, Policy, QueryError, Retention, Stage, Stretch};
 
 /// How often the spool is looked at.
 const DELIVER_TICK: Duration = Duration::from_millis(100);
@@ -184,6 +185,18 @@ impl Upstream for Link {
         // Newer than everything that was cut so far, older than the next cut.
         let at_us = now_us().max(store.spool.last_cut_us() + AFTER_CUT_US);
         self.eraser.erase_stretch(&self.known(metrics), stretch, now, at_us)
+    }
+
+    fn admit(&self, retentions: &[Retention]) -> Result<(), StoreError> {
+        Ok(self.shared.schema.admit(retentions, self.shared.settings.indexes)?)
+    }
+
+    fn change_policies(&self, changes: &[(String, Arc<Policy>)]) -> Result<(), StoreError> {
+        let change = |(name, policy): &(String, Arc<Policy>)| NewMetric {
+            name: name.clone(),
+            policy: Arc::clone(policy),
+        };
+        self.shared.tables.change_policies(&changes.iter().map(change).collect::<Vec<_>>())
     }
 
     /// The last cut must have arrived: while the cluster is slow, cuts grow larger, and larger ones are cheaper to deliver.

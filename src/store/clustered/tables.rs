@@ -18,6 +18,8 @@ pub(super) type IsKnown<'a> = &'a dyn Fn(&str) -> bool;
 pub(super) trait NameTables: Send + Sync {
     fn create(&self, metrics: &[NewMetric]) -> Result<Vec<Outcome>, StoreError>;
     fn delete(&self, names: &[String]) -> Result<(), StoreError>;
+    /// Puts metrics under other policies.
+    fn change_policies(&self, metrics: &[NewMetric]) -> Result<(), StoreError>;
     /// Tells others that points are deleted.
     fn tell_erased(&self, names: &[String], stretch: Stretch) -> Result<(), StoreError>;
     /// Visits every metric and gives their number.
@@ -57,6 +59,10 @@ impl NameTables for CassandraTables {
     fn delete(&self, names: &[String]) -> Result<(), StoreError> {
         self.names.delete(names, self.creation.in_flight)?;
         Ok(())
+    }
+
+    fn change_policies(&self, metrics: &[NewMetric]) -> Result<(), StoreError> {
+        Ok(self.names.change_policies(metrics, self.creation.in_flight)?)
     }
 
     fn tell_erased(&self, names: &[String], stretch: Stretch) -> Result<(), StoreError> {

@@ -192,6 +192,14 @@ impl LocalMetrics for FakeServer {
         Ok(())
     }
 
+    fn policy(&self, id: MetricId) -> Option<Arc<Policy>> {
+        self.policy_of(id)
+    }
+
+    fn follow_policies(&self, changes: &[(MetricId, Arc<Policy>)]) -> Result<(), StoreError> {
+        self.change_policies(changes)
+    }
+
     fn forget(&self, ids: &[MetricId]) -> Result<(), StoreError> {
         let mut metrics = self.metrics.lock();
         for id in ids {
@@ -403,6 +411,15 @@ impl NameTables for FakeTables {
 
     fn delete(&self, names: &[String]) -> Result<(), StoreError> {
         self.metrics.lock().retain(|name, _| !names.contains(name));
+        Ok(())
+    }
+
+    fn change_policies(&self, metrics: &[NewMetric]) -> Result<(), StoreError> {
+        self.check()?;
+        let mut known = self.metrics.lock();
+        for metric in metrics {
+            known.entry(metric.name.clone()).and_modify(|policy| *policy = Arc::clone(&metric.policy));
+        }
         Ok(())
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::Embedded;
 use crate::store::{BackedUp, Chore, Doomed, Headway, Hit, LocalMetrics, StoreError, Upstream};
 use plumbago_model::glob::Glob;
-use plumbago_model::{Cancel, MetricId, QueryError, Stretch};
+use plumbago_model::{Cancel, MetricId, Policy, QueryError, Retention, Stretch};
 
 /// A data directory that is all there is of a store.
 pub struct Standalone {
@@ -70,6 +70,14 @@ impl Upstream for Standalone {
         own: &mut dyn FnMut() -> Result<(), StoreError>,
     ) -> Result<u64, StoreError> {
         own().map(|()| 0)
+    }
+
+    fn admit(&self, _: &[Retention]) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    fn change_policies(&self, _: &[(String, Arc<Policy>)]) -> Result<(), StoreError> {
+        Ok(())
     }
 
     fn wants_cut(&self, since_last: Duration) -> bool {

@@ -202,6 +202,22 @@ impl Names {
         self.block_on(self.tell(metrics.iter().map(String::as_str), &erased(stretch)))
     }
 
+    /// Puts metrics under other policies, and tells other servers. One that is gone stays gone.
+    pub fn change_policies(&self, metrics: &[NewMetric], in_flight: usize) -> Result<(), ClusterError> {
+        let names = self.clone();
+        self.block_on(async {
+            let changed = flight::map(metrics.to_vec(), in_flight, move |metric| {
+                let names = names.clone();
+                async move {
+                    let values = (config::encode(&metric.policy), metric.name);
+                    names.write(&names.statements().update_config, values).await
+                }
+            });
+            changed.await?;
+            self.tell(metrics.iter().map(|metric| metric.name.as_str()), CREATED).await
+        })
+    }
+
     /// Deletes metrics: their rows, and the directories that are empty without them. Returns the removed directories. Safe
     /// to repeat after an error. Points are not touched.
     pub fn delete(&self, metrics: &[String], in_flight: usize) -> Result<Vec<String>, ClusterError> {
