@@ -187,7 +187,10 @@ pub enum Command {
     ///
     /// With --from and --until, only the points of that time go, from every stage, and the metrics stay: slots that start at --from or
     /// later, and before --until. An aggregated slot at the edge is made again from the finer points that are left. Where these
-    /// have expired, it stays as it is. Points that are sent later are stored as usual. The embedded store only.
+    /// have expired, it stays as it is. Points that are sent later are stored as usual. With Cassandra, every server does so with its
+    /// part of the slot, within seconds.
+    ///
+    /// On a terminal it asks before it deletes; --yes is the answer.
     #[command(after_help = "Examples:
   plumbago delete --dry-run 'servers.old1.**'
   plumbago delete 'servers.old1.**'
@@ -381,13 +384,20 @@ pub enum Command {
   plumbago clean --unwritten-for 90d
   plumbago clean --url http://127.0.0.1:8080")]
     Clean(Clean),
-    /// Complete names in Cassandra that were half created or half deleted
+    /// Put names right that are incomplete
     ///
-    /// Creates missing directories above metrics and missing rows of names, and removes what is left of deleted metrics. It is
-    /// safe while servers write.
+    /// In Cassandra, completes what was half created or half deleted: creates missing directories above metrics and missing rows of
+    /// names, and removes what is left of deleted metrics.
+    ///
+    /// The embedded store keeps names and points in one transaction, so that nothing can be half done. There it compares the
+    /// catalogue with the index, and makes metrics findable that are not. It does not look into blocks: `plumbago fsck` does, and
+    /// `plumbago restore` brings back what is damaged.
+    ///
+    /// Both are safe while servers write.
     #[command(after_help = "Examples:
   plumbago repair --dry-run
-  plumbago repair")]
+  plumbago repair
+  plumbago repair --url http://127.0.0.1:8080")]
     Repair(Repair),
     /// Say how much disk and memory some metrics will need
     ///

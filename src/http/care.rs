@@ -1,4 +1,4 @@
-//! Looking after the metrics of a running server: `/internal/delete`, `rename`, `clean`, `usage`, `stats` and `info`.
+//! Looking after the metrics of a running server: `/internal/delete`, `rename`, `clean`, `repair`, `usage`, `stats` and `info`.
 
 use std::sync::Arc;
 
@@ -44,6 +44,19 @@ pub struct Cleaned {
     pub done: bool,
     /// The names, in order.
     pub metrics: Vec<String>,
+}
+
+/// Metrics that could not be found by their names, and can be now, or could.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Repaired {
+    /// False for a trial.
+    pub done: bool,
+    /// How many metrics were looked at.
+    pub checked: u64,
+    /// The names, in order.
+    pub metrics: Vec<String>,
+    /// Those that stay as they are, and why.
+    pub left: Vec<(String, String)>,
 }
 
 /// What some metrics take up.
@@ -110,6 +123,9 @@ pub trait Care {
 
     /// Deletes metrics whose last point is older than so many seconds, or than `retention.forget_after`. A trial only lists them.
     fn clean(&self, unwritten_for: Option<u64>, trial: bool) -> Result<Cleaned, QueryError>;
+
+    /// Makes metrics findable that are in the catalogue and not found by their names. A trial only lists them.
+    fn repair(&self, trial: bool) -> Result<Repaired, QueryError>;
 
     /// Deletes the points of the metrics that a glob matches from the first time on and before the second. A trial only counts.
     fn delete_range(&self, query: &str, range: (u32, u32), trial: bool) -> Result<DeletedRange, QueryError>;
@@ -195,6 +211,12 @@ pub(super) async fn clean(State(api): State<Arc<Api>>, call: Call) -> Result<Res
         Ok(Some(cleaned))
     })
     .await
+}
+
+/// `POST /internal/repair`: `dry_run` to only list.
+pub(super) async fn repair(State(api): State<Arc<Api>>, call: Call) -> Result<Response, Failure> {
+    let trial = call.params.switch("dry_run")?;
+    answered(api, move |care| care.repair(trial).map(Some)).await
 }
 
 /// `GET /internal/names`: `query`.

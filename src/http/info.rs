@@ -37,6 +37,7 @@ const ENDPOINTS: &str = "\
 /internal/delete       POST, from this machine: query, dry_run; deletes metrics with their points
 /internal/rename       POST, from this machine: from, to, dry_run; renames metrics with their points
 /internal/clean        POST, from this machine: unwritten_for, dry_run; deletes metrics without new points
+/internal/repair       POST, from this machine: dry_run; makes metrics findable that are not
 /internal/delete-range POST, from this machine: query, from, until, dry_run; deletes the points of that time, metrics stay
 /internal/copy         POST, from this machine: source, destination, from, until, dry_run; copies a metric to another name
 /internal/fsck         POST, from this machine: reads every file of the store and compares checksums

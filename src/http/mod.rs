@@ -44,7 +44,7 @@ mod tests;
 pub use backend::{Backend, EventLog, NameStream, Node, TaggedSeries};
 pub use backup::{BackedUp, BackupError, BackupState, Backups};
 pub use bundles::{ImportOptions, Imported, Moving};
-pub use care::{Care, Cleaned, Deleted, Description, Renamed, Stats, Usage};
+pub use care::{Care, Cleaned, Deleted, Description, Renamed, Repaired, Stats, Usage};
 pub use copying::CopiedMetric;
 pub use erase::{DeletedRange, DeletedSlots};
 pub use fsck::Checked;

@@ -56,6 +56,7 @@ fn admin_routes() -> Routes {
     let routes = both(routes, "/internal/delete", post(care::delete));
     let routes = both(routes, "/internal/rename", post(care::rename));
     let routes = both(routes, "/internal/clean", post(care::clean));
+    let routes = both(routes, "/internal/repair", post(care::repair));
     let routes = both(routes, "/internal/delete-range", post(erase::delete_range));
     let routes = both(routes, "/internal/copy", post(copying::copy));
     let routes = both(routes, "/internal/fsck", post(fsck::check));

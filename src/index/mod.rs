@@ -130,6 +130,14 @@ impl Index {
         self.names.get(id.0)
     }
 
+    /// Is a metric of this name in its directory, or among those with its tags?
+    pub fn is_placed(&self, id: MetricId, name: &str) -> bool {
+        match is_tagged(name) {
+            true => self.tags.metrics().contains(id.0),
+            false => self.tree.metric(name) == Some(id),
+        }
+    }
+
     /// Adds a metric. Ids should be dense: every id below the largest takes memory.
     pub fn insert(&mut self, id: MetricId, name: &str) -> Result<(), InsertError> {
         claim(&mut self.names, id, name)?;

@@ -3,13 +3,12 @@
 use super::copy::CopyError;
 use super::engine::Engine;
 use crate::http::{
-    Care, Checked, Cleaned, CopiedMetric, Deleted, DeletedRange, DeletedSlots, Description, Reloaded,
-    Renamed, RetentionPlan, Stats, Usage,
+    Care, Checked, Cleaned, CopiedMetric, Deleted, DeletedRange, Description, Reloaded, Renamed, Repaired,
+    RetentionPlan, Stats, Usage,
 };
 use crate::index::{FindLimits, Survey, Top};
-use crate::rollup::Erased;
 use plumbago_model::glob::Glob;
-use plumbago_model::{Cancel, Dates, MetricId, QueryError, Selection, Span, name};
+use plumbago_model::{Cancel, Dates, MetricId, QueryError, Selection, Span, Stretch, name};
 
 /// Metrics deleted in one go: cuts wait for each.
 const DELETE_BATCH: usize = 10_000;
@@ -39,29 +38,12 @@ impl Care for Engine {
         self.clean_up(unwritten_for, trial)
     }
 
+    fn repair(&self, trial: bool) -> Result<Repaired, QueryError> {
+        self.repair_names(trial)
+    }
+
     fn delete_range(&self, query: &str, range: (u32, u32), trial: bool) -> Result<DeletedRange, QueryError> {
-        if !self.store.upstream.is_sole_writer() {
-            return Err(QueryError::invalid(
-                "a range of time can be deleted in the embedded store only, and this server writes to Cassandra",
-            ));
-        }
-        let selection = Selection::exactly(query)?;
-        let mut found = if selection.has_tags() { self.selected(&selection) } else { self.matching(query)? };
-        let only_directories = found.is_empty() && !selection.has_tags() && self.has_directories(query)?;
-        found.sort_unstable_by_key(|(id, _)| *id);
-        let ids: Vec<MetricId> = found.iter().map(|(id, _)| *id).collect();
-        let erased = self.points.erase(&ids, range, trial)?;
-        let mut metrics = Vec::new();
-        for ((_, name), Erased { points, aggregates, remade }) in found.into_iter().zip(erased) {
-            if points + aggregates + remade > 0 {
-                metrics.push(DeletedSlots { name, points, aggregates, remade });
-            }
-        }
-        if !trial {
-            self.telemetry.slots_deleted.add(metrics.iter().map(|m| m.points + m.aggregates).sum());
-        }
-        metrics.sort_unstable_by(|a, b| a.name.cmp(&b.name));
-        Ok(DeletedRange { deleted: !trial, metrics, only_directories })
+        self.erase_matching(query, Stretch { from: range.0, until: range.1 }, trial)
     }
 
     fn names(&self, query: &str) -> Result<Vec<String>, QueryError> {
@@ -159,7 +141,7 @@ impl Care for Engine {
 
 impl Engine {
     /// The metrics of a selection, by ascending id.
-    fn selected(&self, selection: &Selection) -> Vec<(MetricId, String)> {
+    pub(super) fn selected(&self, selection: &Selection) -> Vec<(MetricId, String)> {
         let index = self.index.read();
         let taken = |id: MetricId| {
             let name = index.name(id).filter(|name| selection.takes(name))?;
@@ -168,11 +150,16 @@ impl Engine {
         (0..self.points.id_bound()).map(MetricId).filter_map(taken).collect()
     }
 
-    fn matching(&self, query: &str) -> Result<Vec<(MetricId, String)>, QueryError> {
-        self.index.find_leaves(&Glob::parse(query)?, FindLimits::NONE, &Cancel::never())
+    /// The metrics that a glob matches, in the whole store.
+    pub(super) fn matching(&self, query: &str) -> Result<Vec<(MetricId, String)>, QueryError> {
+        let glob = Glob::parse(query)?;
+        match self.whole_index() {
+            Some(index) => index.find_leaves(&glob, FindLimits::NONE, &Cancel::never()),
+            None => self.store.upstream.find_leaves(self, &glob, usize::MAX, &Cancel::never()),
+        }
     }
 
-    fn has_directories(&self, query: &str) -> Result<bool, QueryError> {
+    pub(super) fn has_directories(&self, query: &str) -> Result<bool, QueryError> {
         let found = self.index.find(&Glob::parse(query)?, FindLimits::NONE, &Cancel::never())?;
         Ok(found.iter().any(|node| node.directory))
     }

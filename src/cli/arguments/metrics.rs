@@ -64,6 +64,9 @@ pub struct Delete {
     /// Only print what would be deleted
     #[arg(long)]
     pub dry_run: bool,
+    /// Do not ask first
+    #[arg(long)]
+    pub yes: bool,
     /// Which server to ask.
     #[command(flatten)]
     pub server: Server,

@@ -28,6 +28,8 @@ mod schema;
 mod top;
 mod write;
 
+use std::io::IsTerminal as _;
+
 use anyhow::{Result, anyhow, bail};
 use serde_json::{Value, json};
 
@@ -59,12 +61,28 @@ pub(super) fn serve(loaded: Loaded, sources: Sources) -> Result<()> {
 
 /// Deletes metrics with their points.
 pub(super) fn delete(config: &Config, arguments: &Delete, output: Output) -> Result<()> {
+    ask_before(arguments)?;
     if arguments.from.is_some() {
         return erase::delete_range(config, arguments, output);
     }
     match asks_cluster(config, &arguments.server) {
         false => local::delete(config, arguments, output),
         true => cluster::delete(config, arguments, output),
+    }
+}
+
+/// Asks the person at the terminal, if there is one, whether a deletion is meant.
+fn ask_before(arguments: &Delete) -> Result<()> {
+    if arguments.dry_run || arguments.yes || !std::io::stdin().is_terminal() {
+        return Ok(());
+    }
+    let range = if arguments.from.is_some() { "the points in this range of time of " } else { "" };
+    eprint!("delete {range}everything that matches `{}`? [y/N] ", arguments.glob);
+    let mut answer = String::new();
+    std::io::stdin().read_line(&mut answer)?;
+    match answer.trim() {
+        "y" | "Y" | "yes" => Ok(()),
+        _ => bail!("nothing was deleted; `--dry-run` lists what would be, and `--yes` does not ask"),
     }
 }
 

@@ -12,8 +12,8 @@ use crate::bundle::Bundle;
 use crate::http::browser::{Browse, Folder, Health, ListedNode, Listing, MetricDescription, PageRequest};
 use crate::http::{
     Backend, Care, Checked, Cleaned, CopiedMetric, Deleted, DeletedRange, DeletedSlots, Description,
-    EventLog, ImportOptions, Imported, Moving, NameStream, Node, Reloaded, Renamed, RetentionPlan, Stats,
-    TaggedSeries, Usage,
+    EventLog, ImportOptions, Imported, Moving, NameStream, Node, Reloaded, Renamed, Repaired, RetentionPlan,
+    Stats, TaggedSeries, Usage,
 };
 use crate::index::{SharedIndex, Survey, Top};
 use graphite_render::{FetchRequest, Fetched, Source};
@@ -109,6 +109,10 @@ impl Care for FakeBackend {
 
     fn clean(&self, unwritten_for: Option<u64>, trial: bool) -> Result<Cleaned, QueryError> {
         Ok(Cleaned { done: !trial, metrics: vec![format!("{unwritten_for:?}")] })
+    }
+
+    fn repair(&self, trial: bool) -> Result<Repaired, QueryError> {
+        Ok(Repaired { done: !trial, checked: 3, ..Repaired::default() })
     }
 
     fn delete_range(

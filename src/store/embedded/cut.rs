@@ -91,8 +91,12 @@ impl Cut for BlockCut<'_> {
         column: &Column,
     ) -> Result<(), StoreError> {
         if stage.kind == StageKind::Raw {
-            self.points += column.times.len() as u64;
-            self.updated.push(metric);
+            // An erased slot is no point.
+            let points = column.values.iter().filter(|value| !value.is_nan()).count() as u64;
+            self.points += points;
+            if points > 0 {
+                self.updated.push(metric);
+            }
         }
         let mut at = 0;
         for part in column.times.chunk_by(|a, b| partition_start(stage, *a) == partition_start(stage, *b)) {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::Embedded;
 use crate::store::{BackedUp, Chore, Doomed, Headway, Hit, LocalMetrics, StoreError, Upstream};
 use plumbago_model::glob::Glob;
-use plumbago_model::{Cancel, Dates, MetricId, QueryError};
+use plumbago_model::{Cancel, Dates, MetricId, Policy, QueryError, Retention, Stretch};
 
 /// A data directory that is all there is of a store.
 pub struct Standalone {
@@ -69,6 +69,24 @@ impl Upstream for Standalone {
     }
 
     fn delete(&self, _: &[Doomed], _: u32) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    fn erase(
+        &self,
+        _: &[Doomed],
+        _: Stretch,
+        _: u32,
+        own: &mut dyn FnMut() -> Result<(), StoreError>,
+    ) -> Result<u64, StoreError> {
+        own().map(|()| 0)
+    }
+
+    fn admit(&self, _: &[Retention]) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    fn change_policies(&self, _: &[(String, Arc<Policy>)]) -> Result<(), StoreError> {
         Ok(())
     }
 
