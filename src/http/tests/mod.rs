@@ -6,6 +6,7 @@ mod browser;
 mod bundles;
 mod carbonapi;
 mod care;
+mod endpoints;
 mod events;
 mod fake;
 mod find;
