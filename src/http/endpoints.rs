@@ -6,13 +6,14 @@ use axum::handler::Handler;
 use axum::http::Method;
 use axum::routing::{MethodRouter, get, post};
 
+use super::gate::Gate;
 use super::{
-    Api, backup, browser, bundles, carbonapi, cardinality, care, copying, erase, events, expand, find, fsck,
-    functions, index, info, render, retention, tags, write,
+    backup, browser, bundles, carbonapi, cardinality, care, copying, erase, events, expand, find, fsck,
+    functions, index, info, render, retention, session, tags, write,
 };
 use plumbago_model::Role;
 
-type Route = MethodRouter<Arc<Api>>;
+type Route = MethodRouter<Arc<Gate>>;
 
 /// One endpoint: a path with the methods that mean the same there.
 pub(super) struct Endpoint {
@@ -30,6 +31,8 @@ pub(super) struct Endpoint {
     pub(super) limits: &'static [&'static str],
     /// Statuses of its own, besides those that every endpoint may answer with.
     pub(super) fails: &'static str,
+    /// Is it about the whole server, and so not for a caller with a scope?
+    pub(super) whole: bool,
     /// Its handler.
     pub(super) route: fn() -> Route,
 }
@@ -67,7 +70,7 @@ impl Endpoint {
         route: fn() -> Route,
         about: &'static str,
     ) -> Self {
-        Self { methods, path, role, about, takes: "", limits: &[], fails: "", route }
+        Self { methods, path, role, about, takes: "", limits: &[], fails: "", whole: false, route }
     }
 
     const fn takes(self, takes: &'static str) -> Self {
@@ -78,6 +81,10 @@ impl Endpoint {
         Self { limits, ..self }
     }
 
+    const fn of_the_whole_server(self) -> Self {
+        Self { whole: true, ..self }
+    }
+
     const fn fails(self, fails: &'static str) -> Self {
         Self { fails, ..self }
     }
@@ -86,7 +93,7 @@ impl Endpoint {
 /// GET (and with it HEAD) and POST alike.
 fn either<H, T>(handler: H) -> Route
 where
-    H: Handler<T, Arc<Api>>,
+    H: Handler<T, Arc<Gate>>,
     T: 'static,
 {
     get(handler.clone()).post(handler)
@@ -98,6 +105,7 @@ pub(super) const GROUPS: &[Group] = &[
     Group { name: "Tags", endpoints: TAGGED },
     Group { name: "Events", endpoints: ANNOTATIONS },
     Group { name: "Health and counters", endpoints: HEALTH },
+    Group { name: "Logging in", endpoints: LOGIN },
     Group { name: "Points", endpoints: POINTS },
     Group { name: "Operators", endpoints: OPERATORS },
     Group { name: "The metric browser", endpoints: BROWSER },
@@ -235,7 +243,8 @@ const HEALTH: &[Endpoint] = &[
         Role::Read,
         || get(info::prometheus),
         "counters for Prometheus: [Counters](OPERATIONS.md#counters)",
-    ),
+    )
+    .of_the_whole_server(),
     Endpoint::new(
         GET,
         "/internal/cardinality",
@@ -245,6 +254,27 @@ const HEALTH: &[Endpoint] = &[
     )
     .takes("`below`, `depth`, `limit`")
     .within(&["query.find_timeout"]),
+];
+
+const LOGIN: &[Endpoint] = &[
+    Endpoint::new(
+        GET,
+        "/login",
+        Role::None,
+        || get(session::page),
+        "a form to log in; without logins it leads to the metric browser",
+    ),
+    Endpoint::new(
+        POST,
+        "/login",
+        Role::None,
+        || post(session::log_in),
+        "begins a session: a cookie, which the page of this site may use",
+    )
+    .takes("`user`, `password`")
+    .within(&["auth.session", "auth.max_failures"])
+    .fails("401, 403, 429"),
+    Endpoint::new(POST, "/logout", Role::None, || post(session::log_out), "ends it").fails("403"),
 ];
 
 const POINTS: &[Endpoint] = &[
@@ -289,7 +319,8 @@ const OPERATORS: &[Endpoint] = &[
         "JSON: the names of metrics without new points that were deleted, or would be",
     )
     .takes("`unwritten_for` (seconds), `dry_run`")
-    .fails("400 with Cassandra"),
+    .fails("400 with Cassandra")
+    .of_the_whole_server(),
     Endpoint::new(
         POST,
         "/internal/delete-range",
@@ -315,7 +346,8 @@ const OPERATORS: &[Endpoint] = &[
         || post(fsck::check),
         "JSON: what a check of every file of the store found",
     )
-    .fails("422 while another one runs"),
+    .fails("422 while another one runs")
+    .of_the_whole_server(),
     Endpoint::new(
         GET,
         "/internal/names",
@@ -338,7 +370,8 @@ const OPERATORS: &[Endpoint] = &[
         Role::Admin,
         || get(care::stats),
         "JSON: numbers about the whole store",
-    ),
+    )
+    .of_the_whole_server(),
     Endpoint::new(
         POST,
         "/internal/backup",
@@ -347,14 +380,16 @@ const OPERATORS: &[Endpoint] = &[
         "JSON: what was backed up, when it is complete",
     )
     .takes("`dir`")
-    .fails("409 while another one is made"),
+    .fails("409 while another one is made")
+    .of_the_whole_server(),
     Endpoint::new(
         GET,
         "/internal/backup",
         Role::Admin,
         || get(backup::state),
         "JSON: the backup that is being made, and how far it is",
-    ),
+    )
+    .of_the_whole_server(),
     Endpoint::new(
         GET,
         "/internal/info",
@@ -370,7 +405,8 @@ const OPERATORS: &[Endpoint] = &[
         Role::Admin,
         || get(retention::plan),
         "JSON: what the retention rules would do, as the files have them now",
-    ),
+    )
+    .of_the_whole_server(),
     Endpoint::new(
         POST,
         "/internal/reload",
@@ -378,12 +414,13 @@ const OPERATORS: &[Endpoint] = &[
         || post(retention::reload),
         "reads the rules again and puts them in force",
     )
-    .fails("400 with file and line if one is bad, and nothing changes"),
+    .fails("400 with file and line if one is bad, and nothing changes")
+    .of_the_whole_server(),
 ];
 
 const BROWSER: &[Endpoint] = &[
     Endpoint::new(GET, "/", Role::None, || get(browser::page), "the metric browser, a page without any data"),
-    Endpoint::new(GET, "/browser/{name}", Role::None, || get(browser::asset), "the files of that page")
+    Endpoint::new(GET, "/browser/{*name}", Role::None, || get(browser::asset), "the files of that page")
         .fails("404 without it"),
     Endpoint::new(
         GET,

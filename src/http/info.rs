@@ -1,15 +1,13 @@
 //! The small endpoints: what this is, whether it is well, what it counts.
 
-use std::sync::Arc;
-
-use axum::extract::State;
 use axum::http::{StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use tokio::task::spawn_blocking;
 
 use super::call::Call;
 use super::error::Failure;
-use super::{Api, reference, reply};
+use super::gate::Seen;
+use super::{reference, reply};
 
 /// The release of graphite-web whose API this is: Grafana decides by it what to offer.
 const GRAPHITE_VERSION: &str = "1.1.10";
@@ -38,20 +36,20 @@ pub(super) async fn live() -> Response {
 }
 
 /// `GET /health/ready`
-pub(super) async fn ready(State(api): State<Arc<Api>>) -> Result<Response, Failure> {
+pub(super) async fn ready(Seen(api): Seen) -> Result<Response, Failure> {
     let answer = spawn_blocking(move || api.backend.ready()).await.map_err(|_| Failure::Internal)?;
     answer.map_err(Failure::NotReady)?;
     Ok(reply::text(StatusCode::OK, "ok\n"))
 }
 
 /// `GET /internal/metrics`
-pub(super) async fn prometheus(State(api): State<Arc<Api>>) -> Result<Response, Failure> {
+pub(super) async fn prometheus(Seen(api): Seen) -> Result<Response, Failure> {
     let text = spawn_blocking(move || api.backend.prometheus()).await.map_err(|_| Failure::Internal)?;
     Ok(reply::body(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", text))
 }
 
 /// `POST /internal/flush`; with `settle=1` points are in merged blocks, too, when it answers.
-pub(super) async fn flush(State(api): State<Arc<Api>>, call: Call) -> Result<Response, Failure> {
+pub(super) async fn flush(Seen(api): Seen, call: Call) -> Result<Response, Failure> {
     let settle = call.params.switch("settle")?;
     let answer = spawn_blocking(move || api.backend.flush(settle)).await.map_err(|_| Failure::Internal)?;
     answer.map_err(Failure::Flush)?;

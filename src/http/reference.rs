@@ -20,7 +20,7 @@ fn plain(text: &str) -> String {
 }
 
 /// The part of `docs/HTTP.md` between its two marks.
-pub(super) fn tables() -> String {
+pub fn endpoint_tables() -> String {
     let mut out = String::new();
     for group in GROUPS {
         let _ = write!(out, "\n### {}\n\n", group.name);
@@ -71,7 +71,7 @@ mod tests {
         let page = std::fs::read_to_string(page).unwrap();
         let (head, rest) = page.split_once(BEGIN).expect("the mark before the tables");
         let (_, tail) = rest.split_once(END).expect("the mark behind the tables");
-        let text = format!("{head}{BEGIN}{}{END}{tail}", tables());
+        let text = format!("{head}{BEGIN}{}{END}{tail}", endpoint_tables());
         crate::config::assert_current("docs/HTTP.md", &text);
     }
 

@@ -3,27 +3,34 @@
 use std::sync::Arc;
 
 use axum::Router;
-use axum::middleware::{from_fn, from_fn_with_state};
+use axum::extract::Request;
+use axum::middleware::{Next, from_fn, from_fn_with_state};
 
 use super::endpoints::{Endpoint, endpoints};
-use super::{Api, admin, info, trace, transfer};
+use super::gate::Gate;
+use super::{Api, info, trace, transfer};
 use crate::config;
-use plumbago_model::Role;
 
-type Routes = Router<Arc<Api>>;
+type Routes = Router<Arc<Gate>>;
 
-/// All endpoints.
-pub(super) fn router(api: Arc<Api>, config: &config::Http) -> Router {
-    let routes = endpoints().fold(Routes::new(), add);
+/// All endpoints, each behind the gate.
+pub(super) fn router(api: Arc<Api>, gate: Gate, config: &config::Http) -> Router {
+    let gate = Arc::new(gate);
+    let routes = endpoints().fold(Routes::new(), |routes, endpoint| add(routes, endpoint, &gate));
     let routes = transfer::layers(routes.fallback(info::unknown), config);
-    routes.layer(from_fn_with_state(Arc::clone(&api), trace::record)).with_state(api)
+    routes.layer(from_fn_with_state(api, trace::record)).with_state(gate)
 }
 
-fn add(routes: Routes, endpoint: &Endpoint) -> Routes {
-    let Endpoint { path, .. } = *endpoint;
-    let route = (endpoint.route)();
-    let route =
-        if endpoint.role == Role::Admin { route.route_layer(from_fn(admin::local_only)) } else { route };
+fn add(routes: Routes, endpoint: &'static Endpoint, gate: &Arc<Gate>) -> Routes {
+    let path = endpoint.path;
+    let mut route = (endpoint.route)();
+    if !gate.leaves_open(endpoint) {
+        let gate = Arc::clone(gate);
+        route = route.route_layer(from_fn(move |request: Request, next: Next| {
+            let gate = Arc::clone(&gate);
+            async move { gate.pass(endpoint, request, next).await }
+        }));
+    }
     // The top has a slash already, and a wildcard takes it.
     let has_slash = path == "/" || path.contains("{*");
     let routes = if has_slash { routes } else { routes.route(&format!("{path}/"), route.clone()) };

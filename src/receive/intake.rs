@@ -1,6 +1,7 @@
 //! What all sockets share: handing parsed points to the sink, and counting those that do not get there.
 
 use std::fmt::Display;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -8,7 +9,7 @@ use super::buffers::Buffers;
 use super::limits::{Backoff, Connections};
 use super::stop::{Phase, Stop};
 use super::{Sampler, Sink};
-use crate::config::Ingest;
+use crate::config::{Addresses, Ingest};
 use crate::parse::Limits;
 use crate::telemetry::Telemetry;
 use plumbago_model::{Batch, Reject};
@@ -21,6 +22,8 @@ pub(super) struct Intake {
     pub(super) connections: Connections,
     sink: Arc<dyn Sink>,
     sampler: Sampler,
+    /// Who may send; nobody listed means everybody.
+    allowed: Addresses,
 }
 
 impl Intake {
@@ -32,7 +35,23 @@ impl Intake {
             buffers: Arc::default(),
             sink,
             sampler: Sampler::default(),
+            allowed: Addresses::default(),
         }
+    }
+
+    /// The same for these senders only, before anything was received.
+    pub(super) fn allowing(&self, allowed: Addresses) -> Self {
+        let new = Self::new(Arc::clone(&self.sink), self.config.clone(), Arc::clone(&self.telemetry));
+        Self { allowed, ..new }
+    }
+
+    /// May somebody at this address send? Counts them if not.
+    pub(super) fn allows(&self, sender: IpAddr) -> bool {
+        let allowed = self.allowed.is_empty() || self.allowed.contains(sender);
+        if !allowed {
+            self.telemetry.senders_refused.add(1);
+        }
+        allowed
     }
 
     /// A connection without traffic is closed after this.

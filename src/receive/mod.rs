@@ -28,7 +28,8 @@ use tokio::net::{TcpListener, UdpSocket};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use crate::config::Ingest;
+use crate::certificate::Certificate;
+use crate::config::{Addresses, Ingest};
 use crate::telemetry::Telemetry;
 use cache_query::Questions;
 use connection::{PickleFrames, Plain, PlaintextLines};
@@ -41,7 +42,6 @@ use tls::Encrypted;
 pub use cache_query::Recent;
 pub use intake::limits;
 pub use sample::Sampler;
-pub use tls::Certificate;
 
 /// Where received points go. Implemented by the server over resolve, log and rollup.
 pub trait Sink: Send + Sync + 'static {
@@ -77,6 +77,11 @@ impl Receiver {
     ) -> Self {
         let stop = Stop::new(stop, config.drain_timeout);
         Self { intake: Arc::new(Intake::new(sink, config.clone(), telemetry)), stop }
+    }
+
+    /// Takes only what comes from these addresses, if there are any.
+    pub fn allowing(self, addresses: Addresses) -> Self {
+        Self { intake: Arc::new(self.intake.allowing(addresses)), ..self }
     }
 
     /// Plaintext over TCP.

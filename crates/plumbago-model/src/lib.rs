@@ -1,6 +1,7 @@
 //! The nouns every other module speaks in. Pure values: no I/O, no async, no clock.
 
 mod aggregator;
+mod caller;
 mod cancel;
 mod event;
 pub mod glob;
@@ -14,6 +15,7 @@ mod reject;
 pub mod replacement;
 mod retention;
 mod role;
+mod scope;
 mod selection;
 mod stage;
 pub mod suggest;
@@ -22,6 +24,7 @@ mod verdict;
 mod window;
 
 pub use aggregator::{Aggregator, Partial, UnknownAggregator};
+pub use caller::Caller;
 pub use cancel::{Cancel, Cancelled};
 pub use event::{Event, EventFilter, EventId, TagFilter};
 pub use metric::{MetricId, MetricRecord, Span};
@@ -31,6 +34,7 @@ pub use query_error::{Cause, QueryError};
 pub use reject::Reject;
 pub use retention::{Retention, RetentionError, parse_duration_secs};
 pub use role::Role;
+pub use scope::{Place, Scope, Trail};
 pub use selection::Selection;
 pub use stage::{Stage, StageKind};
 pub use tag_condition::{TagCondition, TagWish, untagged};

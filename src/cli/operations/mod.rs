@@ -25,6 +25,8 @@ mod remote;
 mod rename;
 mod retention;
 mod schema;
+mod secure;
+mod users;
 mod write;
 
 use anyhow::{Result, anyhow, bail};
@@ -38,9 +40,11 @@ pub(super) use inspect::{dump, fsck};
 pub(super) use moving::{export, import};
 pub(super) use names::{clean, repair};
 pub(super) use query::{find, read};
+pub(super) use remote::read_token;
 pub(super) use rename::rename;
 pub(super) use retention::{plan as retention_plan, reload};
 pub(super) use schema::schema;
+pub(super) use users::user;
 pub(super) use write::write;
 
 use super::{Delete, Info, Output, Server, Stats, Usage, to_stdout, words};
