@@ -28,7 +28,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("parse", &[]),
     ("certificate", &["config", "pem"]),
     ("auth", &["config", "telemetry"]),
-    ("receive", &["parse", "config", "telemetry", "certificate"]),
+    ("receive", &["auth", "parse", "config", "telemetry", "certificate"]),
     ("rules", &["config", "telemetry"]),
     ("resolve", &["config", "index", "rollup", "telemetry"]),
     ("log", &[]),

@@ -14,7 +14,7 @@ use super::verified::Verified;
 use super::{ANONYMOUS, Digest, passwords, sha256, tokens};
 use crate::config::Auth;
 use crate::telemetry::{Telemetry, TurnedAway};
-use plumbago_model::Caller;
+use plumbago_model::{Caller, Role};
 
 /// Passwords that are checked at once. It takes a core for as long as it takes.
 const CHECKS: usize = 2;
@@ -134,6 +134,21 @@ impl Doorman {
         let id = self.sessions.begin(&caller.name, proven.by, lasts);
         tracing::info!(target: "plumbago::audit", user = &*caller.name, %from, "logged in on the page");
         Ok(Session { id, lasts, caller })
+    }
+
+    /// Who a sender over TLS is, by its certificate. Nobody in particular, if certificates are no names of users here.
+    pub fn sender(&self, certificate: Option<&str>, from: IpAddr) -> Result<Option<Caller>, Denied> {
+        if !self.config.certificates {
+            return Ok(None);
+        }
+        let name = certificate.unwrap_or(ANONYMOUS).to_owned();
+        let sender = self.caller(&self.files.current(), name, from)?;
+        if sender.role >= Role::Write {
+            return Ok(Some(sender));
+        }
+        self.telemetry.logins.turned_away(TurnedAway::Role);
+        tracing::warn!(target: "plumbago::audit", user = &*sender.name, role = %sender.role, %from, "a sender was turned away");
+        Err(Denied::NoRole(sender.name.to_string()))
     }
 
     /// Ends a session.

@@ -41,7 +41,7 @@ fn row(endpoint: &Endpoint) -> String {
     let limits: Vec<String> = endpoint.limits.iter().map(|key| format!("`{key}`")).collect();
     let cells = [
         format!("`{} {path}`", methods.join("\\|")),
-        role.to_string(),
+        if endpoint.whole { format!("{role}, no scope") } else { role.to_string() },
         cell(takes),
         cell(about),
         limits.join(", "),

@@ -104,8 +104,8 @@ impl Sight<'_> {
     ) -> Result<Option<Vec<(String, u64)>>, QueryError> {
         let mut index = self.read();
         let seen = self.covered_if_confined(&mut index, cancel)?;
-        let there = index.tags.get(tag);
-        if !there.is_some_and(|tag| seen.as_ref().is_none_or(|seen| !tag.metrics.is_disjoint(seen))) {
+        let is_seen = |tag: &Tag| seen.as_ref().is_none_or(|seen| !tag.metrics.is_disjoint(seen));
+        if !index.tags.get(tag).is_some_and(is_seen) {
             return Ok(None);
         }
         let mut found = Vec::new();

@@ -12,7 +12,7 @@ use super::{Sampler, Sink};
 use crate::config::{Addresses, Ingest};
 use crate::parse::Limits;
 use crate::telemetry::Telemetry;
-use plumbago_model::{Batch, Reject};
+use plumbago_model::{Batch, Reject, Scope};
 
 /// The common end of all sockets.
 pub(super) struct Intake {
@@ -21,7 +21,7 @@ pub(super) struct Intake {
     pub(super) buffers: Arc<Buffers>,
     pub(super) connections: Connections,
     sink: Arc<dyn Sink>,
-    sampler: Sampler,
+    sampler: Arc<Sampler>,
     /// Who may send; nobody listed means everybody.
     allowed: Addresses,
 }
@@ -34,7 +34,7 @@ impl Intake {
             telemetry,
             buffers: Arc::default(),
             sink,
-            sampler: Sampler::default(),
+            sampler: Arc::default(),
             allowed: Addresses::default(),
         }
     }
@@ -43,6 +43,19 @@ impl Intake {
     pub(super) fn allowing(&self, allowed: Addresses) -> Self {
         let new = Self::new(Arc::clone(&self.sink), self.config.clone(), Arc::clone(&self.telemetry));
         Self { allowed, ..new }
+    }
+
+    /// The same for a sender who is confined to a scope.
+    pub(super) fn within(&self, scope: &Arc<Scope>) -> Self {
+        Self {
+            config: self.config.clone(),
+            telemetry: Arc::clone(&self.telemetry),
+            buffers: Arc::clone(&self.buffers),
+            connections: self.connections.clone(),
+            sink: Arc::clone(&self.sink).within(scope),
+            sampler: Arc::clone(&self.sampler),
+            allowed: self.allowed.clone(),
+        }
     }
 
     /// May somebody at this address send? Counts them if not.

@@ -5,22 +5,36 @@ use std::sync::Arc;
 
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
 
 use super::connection::{self, Protocol};
 use super::intake::Intake;
 use super::stop::{Phase, Stop};
 use super::tcp::Service;
-use crate::certificate::Certificate;
+use crate::auth::Doorman;
+use crate::certificate::{Certificate, common_name};
 
 /// Senders that speak `P` inside TLS.
 pub(super) struct Encrypted<P> {
     certificate: Arc<Certificate>,
+    doorman: Option<Arc<Doorman>>,
     protocol: PhantomData<fn() -> P>,
 }
 
 impl<P> Encrypted<P> {
-    pub(super) fn new(certificate: Arc<Certificate>) -> Self {
-        Self { certificate, protocol: PhantomData }
+    pub(super) fn new(certificate: Arc<Certificate>, doorman: Option<Arc<Doorman>>) -> Self {
+        Self { certificate, doorman, protocol: PhantomData }
+    }
+
+    /// Where the points of a sender go, by its certificate; nowhere, if it may not send any.
+    fn intake_for(&self, wire: &TlsStream<TcpStream>, intake: Arc<Intake>) -> Option<Arc<Intake>> {
+        let Some(doorman) = &self.doorman else { return Some(intake) };
+        let shown = wire.get_ref().1.peer_certificates().and_then(<[_]>::first);
+        let name = shown.and_then(|certificate| common_name(certificate));
+        let from = wire.get_ref().0.peer_addr().ok()?.ip();
+        let sender = doorman.sender(name.as_deref(), from).ok()?;
+        let scope = sender.map(|sender| sender.scope).filter(|scope| !scope.is_everything());
+        Some(scope.map_or_else(|| Arc::clone(&intake), |scope| Arc::new(intake.within(&scope))))
     }
 }
 
@@ -33,7 +47,12 @@ impl<P: Protocol> Service for Encrypted<P> {
             () = over(&mut stop) => return,
         };
         let failure = match agreed {
-            Ok(Ok(wire)) => return connection::serve::<P>(wire, &intake, stop).await,
+            Ok(Ok(wire)) => {
+                if let Some(intake) = self.intake_for(&wire, intake) {
+                    connection::serve::<P>(wire, &intake, stop).await;
+                }
+                return;
+            }
             Ok(Err(error)) => error.to_string(),
             Err(_) => "it took longer than listen.tls.handshake_timeout".to_owned(),
         };

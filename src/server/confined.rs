@@ -13,8 +13,9 @@ use crate::http::{
     Renamed, RetentionPlan, Stats, TaggedSeries, Usage,
 };
 use crate::index::Sight;
+use crate::receive::{Busy, Sink};
 use graphite_render::{FetchRequest, Fetched, Source};
-use plumbago_model::{Cancel, Event, EventFilter, EventId, Policy, QueryError, Scope, Verdict, name};
+use plumbago_model::{Batch, Cancel, Event, EventFilter, EventId, Policy, QueryError, Scope, Verdict, name};
 
 /// An engine within a scope.
 pub(super) struct Confined {
@@ -65,12 +66,7 @@ impl Confined {
 
 impl Backend for Confined {
     fn within(self: Arc<Self>, scope: &Arc<Scope>) -> Arc<dyn Backend> {
-        // Nobody who is confined makes somebody else of themselves; if so, they would be no less confined.
-        if scope.is_everything() {
-            self
-        } else {
-            Arc::new(Self::new(Arc::clone(&self.engine), Arc::clone(scope)))
-        }
+        Arc::new(Self::new(Arc::clone(&self.engine), Arc::clone(scope)))
     }
 
     fn source(&self) -> &dyn Source {
@@ -126,6 +122,16 @@ impl Backend for Confined {
 
     fn prometheus(&self) -> String {
         self.engine.prometheus()
+    }
+}
+
+impl Sink for Confined {
+    fn accept(&self, batch: &Batch<'_>) -> Result<(), Busy> {
+        self.engine.judge(batch, &self.scope).map(drop)
+    }
+
+    fn within(self: Arc<Self>, scope: &Arc<Scope>) -> Arc<dyn Sink> {
+        Arc::new(Self::new(Arc::clone(&self.engine), Arc::clone(scope)))
     }
 }
 
@@ -327,3 +333,6 @@ impl Backups for Confined {
         BackupState::default()
     }
 }
+
+#[cfg(test)]
+mod tests;

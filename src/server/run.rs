@@ -67,7 +67,8 @@ pub fn run(loaded: Loaded, sources: Sources) -> Result<()> {
         let _inside = ingest.enter();
         let receiver =
             Receiver::new(sink, &engine.config.ingest, Arc::clone(&engine.telemetry), stopping.clone())
-                .allowing(engine.config.listen.allow.clone());
+                .allowing(engine.config.listen.allow.clone())
+                .asking(doorman.clone());
         sockets.start(&receiver, &engine)
     };
     let api = (listeners.http.is_some() || listeners.https.is_some()).then(|| {

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use super::confined::Confined;
 use super::engine::{Engine, now};
 use crate::receive::{Busy, Sink};
 use crate::resolve::Refused;
@@ -19,6 +20,10 @@ impl Sink for Engine {
     /// Points of senders.
     fn accept(&self, batch: &Batch<'_>) -> Result<(), Busy> {
         self.judge(batch, &Scope::default()).map(drop)
+    }
+
+    fn within(self: Arc<Self>, scope: &Arc<Scope>) -> Arc<dyn Sink> {
+        Arc::new(Confined::new(self, Arc::clone(scope)))
     }
 }
 
