@@ -6,6 +6,7 @@
 mod disk;
 mod endpoints;
 mod histogram;
+mod logins;
 mod process;
 mod text;
 
@@ -19,6 +20,7 @@ use text::Text;
 pub use disk::Disk;
 pub use endpoints::Endpoints;
 pub use histogram::{Durations, Histogram};
+pub use logins::{Logins, TurnedAway};
 pub use process::Process;
 
 /// A number that is read while it changes.
@@ -55,6 +57,8 @@ macro_rules! telemetry {
             $(#[doc = $help] pub $field: Counter,)*
             /// HTTP requests, by endpoint.
             pub endpoints: Endpoints,
+            /// Callers who were turned away.
+            pub logins: Logins,
             disk: Mutex<Disk>,
             rejected: [Counter; Reject::ALL.len()],
             thread_failures: Mutex<BTreeMap<&'static str, u64>>,
@@ -79,6 +83,7 @@ telemetry! {
     spool_points: "gauge" "plumbago_spool_points" "Points in the log that are not in the store yet.",
     connections: "gauge" "plumbago_connections" "Open carbon connections.",
     connections_refused: "counter" "plumbago_connections_refused_total" "Carbon connections over the limit.",
+    senders_refused: "counter" "plumbago_senders_refused_total" "Carbon connections and datagrams from addresses that are not in listen.allow.",
     connections_idle_closed: "counter" "plumbago_connections_idle_closed_total" "Carbon connections closed because they were idle.",
     handshakes_failed: "counter" "plumbago_tls_handshakes_failed_total" "Carbon connections whose TLS handshake failed.",
     cache_queries: "counter" "plumbago_cache_queries_total" "Queries at listen.cache_query.",
@@ -150,6 +155,7 @@ impl Telemetry {
         self.each(|kind, name, help, value| text.single(kind, name, help, value));
         self.write_labelled(&mut text);
         self.endpoints.write(&mut text);
+        self.logins.write(&mut text);
         self.disk.lock().write(&mut text);
         Process::read().write(&mut text);
         text.finish()

@@ -26,7 +26,9 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("pem", &[]),
     ("config", &[]),
     ("parse", &[]),
-    ("receive", &["parse", "config", "telemetry", "pem"]),
+    ("certificate", &["config", "pem"]),
+    ("auth", &["config", "telemetry"]),
+    ("receive", &["auth", "parse", "config", "telemetry", "certificate"]),
     ("rules", &["config", "telemetry"]),
     ("resolve", &["config", "index", "rollup", "telemetry"]),
     ("log", &[]),
@@ -35,7 +37,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("index", &[]),
     ("bundle", &["store"]),
     ("whisper", &[]),
-    ("http", &["bundle", "config", "graphite_render", "index", "telemetry"]),
+    ("http", &["auth", "bundle", "certificate", "config", "graphite_render", "index", "telemetry"]),
 ];
 
 /// Modules that may use every other.
@@ -46,10 +48,10 @@ const LIBRARIES: &[(&str, &[&str])] = &[
     ("axum", &["src/http"]),
     ("hyper", &["src/http"]),
     ("tower_http", &["src/http"]),
-    ("tokio_rustls", &["src/receive"]),
+    ("tokio_rustls", &["src/receive", "src/http"]),
     ("redb", &["src/store/embedded"]),
     ("scylla", &["src/store/cassandra"]),
-    ("rustls", &["src/pem.rs", "src/receive", "src/store/cassandra"]),
+    ("rustls", &["src/pem.rs", "src/certificate.rs", "src/store/cassandra", "src/cli/operations/secure.rs"]),
     ("anyhow", &["src/main.rs", "src/cli", "src/server"]),
     ("clap", &["src/main.rs", "src/cli"]),
     (
@@ -60,6 +62,7 @@ const LIBRARIES: &[(&str, &[&str])] = &[
             "src/server",
             "src/receive",
             "src/http",
+            "src/auth",
             "src/store/cassandra",
             "src/store/clustered",
         ],

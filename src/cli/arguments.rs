@@ -4,6 +4,7 @@ mod between;
 mod metrics;
 mod moving;
 mod upkeep;
+mod users;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -19,6 +20,7 @@ pub use upkeep::{
     Backup, Clean, Dump, Fsck, Reload, Repair, Restore, RetentionAction, RetentionCommand, RetentionPlan,
     Schema, SchemaAction, Stats,
 };
+pub use users::{User, UserAction, UserAdd, UserList, UserRevoke};
 
 /// A Graphite-compatible metrics server.
 ///
@@ -91,6 +93,9 @@ pub struct Global {
     /// Output format: text for people, JSON for programs
     #[arg(long, value_enum, value_name = "FORM", default_value_t = Output::Text, global = true)]
     pub output: Output,
+    /// File with the token for a server that asks for a login [default: $PLUMBAGO_TOKEN, the token itself]
+    #[arg(long, value_name = "FILE", global = true)]
+    pub token_file: Option<PathBuf>,
     /// Log more; twice for even more. $PLUMBAGO_LOG takes a filter such as `plumbago::http=debug`
     #[arg(long, short, action = ArgAction::Count, global = true, conflicts_with = "quiet")]
     pub verbose: u8,
@@ -399,6 +404,17 @@ pub enum Command {
   plumbago repair
   plumbago repair --url http://127.0.0.1:8080")]
     Repair(Repair),
+    /// Make, list and revoke logins
+    ///
+    /// Writes the files of [auth] in the configuration: auth.users_file, auth.tokens_file and auth.htpasswd_file. A running server
+    /// reads them again within a second or two.
+    #[command(after_help = "Examples:
+  plumbago user add ann --role admin --password
+  plumbago user add grafana --role read --scope 'servers.**' --scope '*;dc=ams'
+  plumbago user add backup --role admin --expires 90d
+  plumbago user list
+  plumbago user revoke grafana")]
+    User(User),
     /// Say how much disk and memory some metrics will need
     ///
     /// Prints the formula with its figures. The real size depends on the values: constants take less, noise takes more.

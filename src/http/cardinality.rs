@@ -1,19 +1,17 @@
 //! `/internal/cardinality`: which tags and which parts of the tree have how many metrics.
 
-use std::sync::Arc;
-
-use axum::extract::State;
 use axum::response::Response;
 
+use super::Backend;
 use super::call::Call;
 use super::error::Failure;
 use super::find::{listed, to_json};
-use super::{Api, Backend};
+use super::gate::Seen;
 use crate::index::Survey;
 use plumbago_model::Cancel;
 
 /// `GET /internal/cardinality`: `below` a directory, by `depth` components, at most `limit` of each.
-pub(super) async fn handle(State(api): State<Arc<Api>>, call: Call) -> Result<Response, Failure> {
+pub(super) async fn handle(Seen(api): Seen, call: Call) -> Result<Response, Failure> {
     let survey = survey(&call)?;
     listed(&api, &call, move |backend: &dyn Backend, cancel: &Cancel| {
         let found = backend.index()?.cardinality(&survey, cancel)?;

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
@@ -11,6 +10,7 @@ use tokio::task::spawn_blocking;
 use super::call::Call;
 use super::error::{Asked, Failure};
 use super::find::to_json;
+use super::gate::{Audit, Seen};
 use super::{Api, Checked, CopiedMetric, DeletedRange, Reloaded, RetentionPlan, reply};
 use crate::index::{Survey, Top};
 use plumbago_model::QueryError;
@@ -165,12 +165,12 @@ pub trait Care {
 }
 
 /// `POST /internal/delete`: `query`, and `dry_run` to only list.
-pub(super) async fn delete(State(api): State<Arc<Api>>, call: Call) -> Result<Response, Failure> {
+pub(super) async fn delete(Seen(api): Seen, audit: Audit, call: Call) -> Result<Response, Failure> {
     let (query, trial) = (required(&call, "query")?, call.params.switch("dry_run")?);
     answered(api, move |care| {
         let deleted = care.delete_matching(&query, trial)?;
         if !trial {
-            tracing::info!(query, metrics = deleted.metrics.len(), "metrics were deleted by a call");
+            audit.note("delete", &query, deleted.metrics.len() as u64);
         }
         Ok(Some(deleted))
     })
@@ -178,13 +178,13 @@ pub(super) async fn delete(State(api): State<Arc<Api>>, call: Call) -> Result<Re
 }
 
 /// `POST /internal/rename`: `from`, `to`, and `dry_run` to only list.
-pub(super) async fn rename(State(api): State<Arc<Api>>, call: Call) -> Result<Response, Failure> {
+pub(super) async fn rename(Seen(api): Seen, audit: Audit, call: Call) -> Result<Response, Failure> {
     let (from, to) = (required(&call, "from")?, required(&call, "to")?);
     let trial = call.params.switch("dry_run")?;
     answered(api, move |care| {
         let renamed = care.rename(&from, &to, trial)?;
         if !trial {
-            tracing::info!(from, to, metrics = renamed.metrics.len(), "metrics were renamed by a call");
+            audit.note("rename", &format!("{from} to {to}"), renamed.metrics.len() as u64);
         }
         Ok(Some(renamed))
     })
@@ -192,7 +192,7 @@ pub(super) async fn rename(State(api): State<Arc<Api>>, call: Call) -> Result<Re
 }
 
 /// `POST /internal/clean`: `unwritten_for` in seconds, and `dry_run` to only list.
-pub(super) async fn clean(State(api): State<Arc<Api>>, call: Call) -> Result<Response, Failure> {
+pub(super) async fn clean(Seen(api): Seen, audit: Audit, call: Call) -> Result<Response, Failure> {
     let trial = call.params.switch("dry_run")?;
     let unwritten_for = match call.params.get("unwritten_for").filter(|text| !text.is_empty()) {
         None => None,
@@ -203,10 +203,9 @@ pub(super) async fn clean(State(api): State<Arc<Api>>, call: Call) -> Result<Res
     answered(api, move |care| {
         let cleaned = care.clean(unwritten_for, trial)?;
         if !trial {
-            tracing::info!(
-                metrics = cleaned.metrics.len(),
-                "metrics without new points were deleted by a call"
-            );
+            let what =
+                unwritten_for.map_or_else(|| "retention.forget_after".to_owned(), |secs| format!("{secs} s"));
+            audit.note("clean", &what, cleaned.metrics.len() as u64);
         }
         Ok(Some(cleaned))
     })
@@ -214,30 +213,37 @@ pub(super) async fn clean(State(api): State<Arc<Api>>, call: Call) -> Result<Res
 }
 
 /// `POST /internal/repair`: `dry_run` to only list.
-pub(super) async fn repair(State(api): State<Arc<Api>>, call: Call) -> Result<Response, Failure> {
+pub(super) async fn repair(Seen(api): Seen, audit: Audit, call: Call) -> Result<Response, Failure> {
     let trial = call.params.switch("dry_run")?;
-    answered(api, move |care| care.repair(trial).map(Some)).await
+    answered(api, move |care| {
+        let repaired = care.repair(trial)?;
+        if !trial {
+            audit.note("repair", "names", repaired.metrics.len() as u64);
+        }
+        Ok(Some(repaired))
+    })
+    .await
 }
 
 /// `GET /internal/names`: `query`.
-pub(super) async fn names(State(api): State<Arc<Api>>, call: Call) -> Result<Response, Failure> {
+pub(super) async fn names(Seen(api): Seen, call: Call) -> Result<Response, Failure> {
     let query = required(&call, "query")?;
     answered(api, move |care| care.names(&query).map(Some)).await
 }
 
 /// `GET /internal/usage`: `query`.
-pub(super) async fn usage(State(api): State<Arc<Api>>, call: Call) -> Result<Response, Failure> {
+pub(super) async fn usage(Seen(api): Seen, call: Call) -> Result<Response, Failure> {
     let query = required(&call, "query")?;
     answered(api, move |care| care.usage(&query).map(Some)).await
 }
 
 /// `GET /internal/stats`
-pub(super) async fn stats(State(api): State<Arc<Api>>) -> Result<Response, Failure> {
+pub(super) async fn stats(Seen(api): Seen) -> Result<Response, Failure> {
     answered(api, |care| care.stats().map(Some)).await
 }
 
 /// `GET /internal/info`: `name`. 404 without such a metric.
-pub(super) async fn info(State(api): State<Arc<Api>>, call: Call) -> Result<Response, Failure> {
+pub(super) async fn info(Seen(api): Seen, call: Call) -> Result<Response, Failure> {
     let name = required(&call, "name")?;
     answered(api, move |care| care.describe_metric(&name)).await
 }

@@ -5,7 +5,6 @@ mod formats;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Serialize;
@@ -13,6 +12,7 @@ use serde::Serialize;
 use super::call::Call;
 use super::clock::Clock;
 use super::error::Failure;
+use super::gate::Seen;
 use super::reply::Wrapping;
 use super::{Api, Backend, carbonapi, reply};
 use formats::{Binary, BinaryRecords, Completer, NodeList, Nodes, Records, Tree};
@@ -41,7 +41,7 @@ struct Ask {
 }
 
 /// `GET|POST /metrics/find`
-pub(super) async fn handle(State(api): State<Arc<Api>>, call: Call) -> Result<Response, Failure> {
+pub(super) async fn handle(Seen(api): Seen, call: Call) -> Result<Response, Failure> {
     if let Some(message) = &call.message {
         return carbonapi::find(&api, message).await;
     }

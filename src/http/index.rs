@@ -3,11 +3,9 @@
 use std::convert::Infallible;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use axum::body::{Body, Bytes};
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use hyper::body::Frame;
@@ -16,14 +14,15 @@ use tokio::task::{JoinHandle, spawn_blocking};
 use super::call::Call;
 use super::error::Failure;
 use super::find::to_json;
+use super::gate::Seen;
 use super::reply::Wrapping;
-use super::{Api, NameStream, reply};
+use super::{NameStream, reply};
 
 /// Names per piece: some hundred kilobytes, and about a millisecond of work.
 const PIECE_NAMES: usize = 4096;
 
 /// `GET|POST /metrics/index.json`
-pub(super) async fn handle(State(api): State<Arc<Api>>, call: Call) -> Result<Response, Failure> {
+pub(super) async fn handle(Seen(api): Seen, call: Call) -> Result<Response, Failure> {
     let wrapping = Wrapping::listing(&call)?;
     let content_type = wrapping.content_type();
     let (opening, closing) = match &wrapping.callback {

@@ -1,12 +1,12 @@
 //! Step 9: the Graphite HTTP API.
 //!
 //! A request is read into a [`call::Call`] (query string and form body are one), its blocking part runs on
-//! [`workers::Workers`] with a deadline, and [`error::Failure`] alone knows the status codes. There is one file per endpoint. The
-//! API reaches the server only through [`Backend`], so tests run it over real sockets with a fake one.
+//! [`workers::Workers`] with a deadline, and [`error::Failure`] alone knows the status codes. There is one file per endpoint. A
+//! request goes through the [`gate::Gate`], and its handler sees what the gate gives it. The API reaches the server only through [`Backend`], so tests run it over real sockets with a fake one.
 
-mod admin;
 mod backend;
 mod backup;
+mod basic;
 pub mod browser;
 mod bundles;
 mod call;
@@ -15,6 +15,7 @@ mod cardinality;
 mod care;
 mod clock;
 mod copying;
+mod endpoints;
 mod erase;
 mod error;
 mod events;
@@ -22,19 +23,25 @@ mod expand;
 mod find;
 mod fsck;
 mod functions;
+mod gate;
+mod guards;
 mod index;
 mod info;
+mod local;
 mod params;
+mod reference;
 mod render;
 mod reply;
 mod request_line;
 mod retention;
 mod router;
 mod serve;
+mod session;
 mod tags;
 mod top;
 mod trace;
 mod transfer;
+mod wire;
 mod workers;
 mod write;
 
@@ -48,8 +55,9 @@ pub use care::{Care, Cleaned, Deleted, Description, Renamed, Repaired, Stats, Us
 pub use copying::CopiedMetric;
 pub use erase::{DeletedRange, DeletedSlots};
 pub use fsck::Checked;
+pub use reference::endpoint_tables;
 pub use retention::{PolicyMove, Reloaded, RetentionPlan};
-pub use serve::serve;
+pub use serve::{Listeners, Service, serve};
 
 use std::sync::Arc;
 
@@ -57,6 +65,7 @@ use jiff::tz::TimeZone;
 
 use crate::config;
 use crate::telemetry::Telemetry;
+use plumbago_model::Scope;
 use workers::Workers;
 
 /// The last component of a path.
@@ -72,4 +81,17 @@ struct Api {
     telemetry: Arc<Telemetry>,
     workers: Workers,
     timezone: TimeZone,
+}
+
+impl Api {
+    /// The same, for somebody who is confined to a scope.
+    fn within(&self, scope: &Arc<Scope>) -> Self {
+        Self {
+            backend: Arc::clone(&self.backend).within(scope),
+            config: Arc::clone(&self.config),
+            telemetry: Arc::clone(&self.telemetry),
+            workers: self.workers.clone(),
+            timezone: self.timezone.clone(),
+        }
+    }
 }

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use axum::extract::State;
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::Response;
 use jiff::Timestamp;
@@ -10,6 +9,7 @@ use jiff::Timestamp;
 use super::call::Call;
 use super::clock::Clock;
 use super::error::Failure;
+use super::gate::Seen;
 use super::params::Params;
 use super::reply::Wrapping;
 use super::{Api, carbonapi, reply};
@@ -57,7 +57,7 @@ struct Ask {
 }
 
 /// `GET|POST /render`
-pub(super) async fn handle(State(api): State<Arc<Api>>, call: Call) -> Result<Response, Failure> {
+pub(super) async fn handle(Seen(api): Seen, call: Call) -> Result<Response, Failure> {
     if let Some(message) = &call.message {
         return carbonapi::render(&api, message).await;
     }

@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::middleware::Next;
 use axum::response::Response;
 use tracing::Instrument;
 
-use super::Api;
+use super::{Api, guards};
 
 /// Tells who asks: Grafana sends these, and a slow query is traced to its panel by them.
 const CALLER_HEADERS: [&str; 4] = ["x-grafana-org-id", "x-dashboard-id", "x-panel-id", "x-panel-plugin-id"];
@@ -40,8 +40,7 @@ pub(super) async fn record(State(api): State<Arc<Api>>, request: Request, next: 
         tracing::debug!(status = status.as_u16(), micros, "request answered");
         let headers = response.headers_mut();
         headers.insert("x-request-id", HeaderValue::from(id));
-        // Errors repeat what was asked: no browser may take that for a page.
-        headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        guards::add(headers);
         response
     };
     answer.instrument(span).await

@@ -13,8 +13,9 @@ use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::{NotForContentType, Predicate, SizeAbove};
 use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 
+use super::gate::Gate;
+use super::info;
 use super::render::BROKEN_TARGET;
-use super::{Api, info};
 use crate::config::{self, PageOrigins};
 
 /// Shorter answers fit in a packet anyway.
@@ -24,7 +25,7 @@ const WORTH_COMPRESSING: u16 = 1024;
 const REMEMBERED: Duration = Duration::from_secs(3600);
 
 /// Wraps all routes.
-pub(super) fn layers(routes: Router<Arc<Api>>, config: &config::Http) -> Router<Arc<Api>> {
+pub(super) fn layers(routes: Router<Arc<Gate>>, config: &config::Http) -> Router<Arc<Gate>> {
     let routes = if config.compress { routes.layer(compression()) } else { routes };
     let routes = routes.layer(from_fn(answer_options));
     match page_origins(&config.allow_origins) {

@@ -11,6 +11,7 @@
 //! | `listing.rs`| a directory as a person browses it: pages, with counts                                   |
 //! | `words.rs`  | search as you type                                                                       |
 //! | `loading.rs`| building all of it at a start                                                           |
+//! | `sight.rs`  | the index as somebody sees it who is confined to a scope                                 |
 //! | `shared.rs` | the index behind a lock, where a long find lets writers through                          |
 //! | `tags.rs`   | tags, their values, and the metrics that have them                                       |
 //! | `tagged.rs` | finding by tags                                                                          |
@@ -28,6 +29,7 @@ mod plan;
 mod ranking;
 mod search;
 mod shared;
+mod sight;
 mod table;
 mod tagged;
 mod tags;
@@ -45,6 +47,7 @@ pub use listing::{ListedName, Page, PageRequest};
 pub use loading::Loading;
 pub use ranking::{Ranking, Top};
 pub use shared::SharedIndex;
+pub use sight::Sight;
 pub use tagged::{Asked, TagSize};
 pub use walk::NameWalk;
 pub use words::Hits;

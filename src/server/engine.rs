@@ -72,7 +72,11 @@ pub fn now() -> u32 {
 impl Engine {
     /// Opens the data directory: loads the catalogue, replays the log.
     pub fn open(config: Config) -> anyhow::Result<Self> {
-        let telemetry = Arc::new(Telemetry::default());
+        Self::open_with(config, Arc::default())
+    }
+
+    /// The same, with counters that others count with, too.
+    pub(super) fn open_with(config: Config, telemetry: Arc<Telemetry>) -> anyhow::Result<Self> {
         let rules = Rules::open(&config.rules, Arc::clone(&telemetry))?;
         let store = Storage::open(&config, &telemetry)?;
         let mut loading = Loading::begin()?;

@@ -3,23 +3,31 @@
 //! On a store of its own, a server erases its blocks. In front of a cluster, that is its own part of it: the rows are deleted in the
 //! cluster, and every other server erases its own part when it reads of it in the feed.
 
+use std::sync::Arc;
+
 use super::engine::{Engine, now};
 use super::local_metrics::above;
 use crate::http::{DeletedRange, DeletedSlots};
 use crate::rollup::{Erased, HeldSlots};
-use plumbago_model::{MetricId, QueryError, Selection, Stretch};
+use plumbago_model::{MetricId, QueryError, Scope, Selection, Stretch};
 
 impl Engine {
-    /// Deletes what the metrics that match have in a stretch of time. A trial only counts.
+    /// Deletes what the metrics that match, inside of a scope, have in a stretch of time. A trial only counts.
     pub(super) fn erase_matching(
         &self,
+        scope: &Arc<Scope>,
         query: &str,
         stretch: Stretch,
         trial: bool,
     ) -> Result<DeletedRange, QueryError> {
         let selection = Selection::exactly(query)?;
-        let mut found = if selection.has_tags() { self.selected(&selection) } else { self.matching(query)? };
-        let only_directories = found.is_empty() && !selection.has_tags() && self.has_directories(query)?;
+        let mut found = if selection.has_tags() {
+            self.selected(scope, &selection)
+        } else {
+            self.matching(scope, query)?
+        };
+        let only_directories =
+            found.is_empty() && !selection.has_tags() && self.has_directories(scope, query)?;
         found.sort_unstable_by_key(|(id, _)| *id);
         let ids: Vec<MetricId> = found.iter().map(|(id, _)| *id).collect();
         let erased = match self.store.upstream.is_sole_writer() {

@@ -7,6 +7,7 @@ mod browse;
 mod bundles;
 mod care;
 mod cluster;
+mod confined;
 mod copy;
 mod disk;
 mod engine;

@@ -2,15 +2,15 @@
 
 use super::engine::{Engine, now};
 use crate::index::{Ranking, Survey, Top};
-use plumbago_model::{Dates, MetricId};
+use plumbago_model::{Dates, MetricId, Scope};
 
 /// Names looked at while the index is locked.
 const LOOKED_AT: u32 = 1024;
 const DAY: u32 = 86_400;
 
 impl Engine {
-    /// Looks at all metrics. What other servers know of the metrics of a cluster is not in it.
-    pub(super) fn rank(&self, survey: &Survey) -> Top {
+    /// Looks at all metrics inside of a scope. What other servers know of the metrics of a cluster is not in it.
+    pub(super) fn rank(&self, scope: &Scope, survey: &Survey) -> Top {
         let now = now();
         let received = self.points.received(now);
         let mut ranking = Ranking::new(survey);
@@ -27,7 +27,7 @@ impl Engine {
                 if points > 0 {
                     dates.updated = Some(midnight(now));
                 }
-                if let Some(name) = index.name(id) {
+                if let Some(name) = index.name(id).filter(|name| scope.covers(name)) {
                     ranking.visit(name, dates, points);
                 }
             }
@@ -40,6 +40,7 @@ impl Engine {
             never_read: since.map(|_| ranking.never_read(since)),
         }
     }
+
     /// When a metric was created and used, as far as this machine notes it.
     pub(super) fn dates(&self, id: MetricId) -> Dates {
         let Some(mut dates) = self.store.upstream.dates(&[id]) else { return Dates::default() };

@@ -11,7 +11,9 @@ use std::time::Duration;
 
 use super::{BackedUp, Column, Headway, StoreError};
 use plumbago_model::glob::Glob;
-use plumbago_model::{Aggregator, Cancel, Dates, MetricId, Policy, QueryError, Retention, Span, Stage, Stretch};
+use plumbago_model::{
+    Aggregator, Cancel, Dates, MetricId, Policy, QueryError, Retention, Span, Stage, Stretch,
+};
 
 /// Where the data of this machine goes.
 pub trait Upstream: Send + Sync {

@@ -1,6 +1,7 @@
 //! The nouns every other module speaks in. Pure values: no I/O, no async, no clock.
 
 mod aggregator;
+mod caller;
 mod cancel;
 mod dates;
 mod event;
@@ -14,6 +15,8 @@ mod query_error;
 mod reject;
 pub mod replacement;
 mod retention;
+mod role;
+mod scope;
 mod selection;
 mod stage;
 mod stretch;
@@ -23,6 +26,7 @@ mod verdict;
 mod window;
 
 pub use aggregator::{Aggregator, Partial, UnknownAggregator};
+pub use caller::Caller;
 pub use cancel::{Cancel, Cancelled};
 pub use dates::Dates;
 pub use event::{Event, EventFilter, EventId, TagFilter};
@@ -32,6 +36,8 @@ pub use policy::{Policy, PolicyId};
 pub use query_error::{Cause, QueryError};
 pub use reject::Reject;
 pub use retention::{Retention, RetentionError, parse_duration_secs};
+pub use role::Role;
+pub use scope::{Place, Scope, Trail};
 pub use selection::Selection;
 pub use stage::{Stage, StageKind};
 pub use stretch::Stretch;

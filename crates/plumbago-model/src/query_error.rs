@@ -1,6 +1,6 @@
 //! Why a query has no answer: one error for everything that reads.
 //!
-//! Index, points, events, tags and render all fail in the same six ways. They share this type, so that a failure keeps its
+//! Index, points, events, tags and render all fail in the same seven ways. They share this type, so that a failure keeps its
 //! kind on its way up, and one place (the HTTP API) decides what a client sees of it.
 
 use std::error::Error;
@@ -20,6 +20,9 @@ pub enum QueryError {
     /// The query cannot be understood, or cannot be answered as it is asked. The text says why.
     #[error("{0}")]
     Invalid(String),
+    /// It is not for this caller. The text says why.
+    #[error("{0}")]
+    Forbidden(String),
     /// The deadline passed.
     #[error("the query took longer than its deadline")]
     Deadline,

@@ -20,7 +20,7 @@ pub(in crate::cli) fn cardinality(config: &Config, arguments: &Cardinality, outp
         Door::Store(engine) => {
             let Cardinality { below, depth, limit, .. } = arguments.clone();
             let survey = Survey { below: below.unwrap_or_default(), depth, limit };
-            engine.index.cardinality(&survey, &Cancel::never())?.to_json()
+            engine.index.all().cardinality(&survey, &Cancel::never())?.to_json()
         }
         Door::Server(server) => ask(server, arguments)?,
     };

@@ -25,7 +25,9 @@ mod remote;
 mod rename;
 mod retention;
 mod schema;
+mod secure;
 mod top;
+mod users;
 mod write;
 
 use std::io::IsTerminal as _;
@@ -41,10 +43,12 @@ pub(super) use inspect::{dump, fsck};
 pub(super) use moving::{export, import};
 pub(super) use names::{clean, repair};
 pub(super) use query::{find, read};
+pub(super) use remote::read_token;
 pub(super) use rename::rename;
 pub(super) use retention::{plan as retention_plan, reload};
 pub(super) use schema::schema;
 pub(super) use top::top;
+pub(super) use users::user;
 pub(super) use write::write;
 
 use super::{Delete, Info, Output, Server, Stats, Usage, to_stdout, words};

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -15,10 +16,11 @@ use crate::http::{
     EventLog, ImportOptions, Imported, Moving, NameStream, Node, Reloaded, Renamed, Repaired, RetentionPlan,
     Stats, TaggedSeries, Usage,
 };
-use crate::index::{SharedIndex, Survey, Top};
+use crate::index::{SharedIndex, Sight, Survey, Top};
 use graphite_render::{FetchRequest, Fetched, Source};
 use plumbago_model::{
-    Cancel, Cancelled, Event, EventFilter, EventId, MetricId, QueryError, Reject, TagFilter, Verdict, name,
+    Cancel, Cancelled, Event, EventFilter, EventId, MetricId, QueryError, Reject, Scope, TagFilter, Verdict,
+    name,
 };
 
 /// The metrics, all with data from 1000 to 2000.
@@ -191,6 +193,10 @@ impl Moving for FakeBackend {
 }
 
 impl Backend for FakeBackend {
+    fn within(self: Arc<Self>, _: &Arc<Scope>) -> Arc<dyn Backend> {
+        self
+    }
+
     fn source(&self) -> &dyn Source {
         self
     }
@@ -290,8 +296,8 @@ impl Backend for FakeBackend {
 }
 
 impl TaggedSeries for FakeBackend {
-    fn index(&self) -> Result<&SharedIndex, QueryError> {
-        Ok(&self.index)
+    fn index(&self) -> Result<Sight<'_>, QueryError> {
+        Ok(self.index.all())
     }
 
     fn tag_series(&self, paths: &[&str]) -> Result<Vec<String>, QueryError> {
