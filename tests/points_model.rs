@@ -125,7 +125,7 @@ impl Engine {
         let id = self.next_id;
         self.next_id = MetricId(id.0 + 1);
         let policy = self.points.intern_policy(policy, now).unwrap();
-        self.points.create(&[(id, policy, &name(metric))]).unwrap();
+        self.points.create(&[(id, policy, &name(metric))], now).unwrap();
         self.known.add(id, &name(metric));
         id
     }

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use clap::{Arg, ArgAction, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 
 pub use between::{Compare, Elsewhere, Fill};
-pub use metrics::{Cardinality, Copy, Delete, Find, Info, Read, Rename, Usage, Write};
+pub use metrics::{Cardinality, Copy, Delete, Find, Info, Read, Rename, Top, Usage, Write};
 pub use moving::{
     Export, ExportCsv, ExportSelection, ExportTo, ExportWhisper, Import, ImportFrom, ImportWhisper,
 };
@@ -279,6 +279,20 @@ pub enum Command {
   plumbago cardinality servers --depth 2        below servers, by two more components
   plumbago cardinality --limit 5 --output json")]
     Cardinality(Cardinality),
+    /// Show the busiest prefixes, the newest metrics, and those that nobody reads
+    ///
+    /// Lists where most points come in, as the rate of the last minutes, the last minutes in which metrics were created, and the
+    /// newest metrics. With --never-read it lists where metrics are that no query has ever read, and the oldest of them. While a
+    /// server runs, the command asks it. A stopped store knows everything but the rate. With Cassandra, the tables say what is new and
+    /// what is read, and the server of the configuration says what it receives, if it runs. Dates of the embedded store are to the
+    /// minute for creations and to the day for reads. Exits with 1 if there is no metric below PREFIX.
+    #[command(after_help = "Examples:
+  plumbago top
+  plumbago top --below servers --depth 2        below servers, by two more components
+  plumbago top --never-read --limit 50
+  plumbago top --never-read --limit 1000000 --output json | jq -r '.never_read.names[].name'
+  plumbago top --url http://127.0.0.1:8080")]
+    Top(Top),
     /// Print numbers about the whole store
     ///
     /// Text shows sizes with units and retentions in words; JSON has exact bytes.

@@ -12,6 +12,7 @@ use super::call::Call;
 use super::error::{Asked, Failure};
 use super::find::to_json;
 use super::{Api, Checked, CopiedMetric, DeletedRange, Reloaded, RetentionPlan, reply};
+use crate::index::{Survey, Top};
 use plumbago_model::QueryError;
 
 /// What was deleted, or would be.
@@ -101,6 +102,14 @@ pub struct Description {
     pub last: Option<(u32, f64)>,
     /// Bytes of its chunks.
     pub bytes: u64,
+    /// Since when the store notes the dates below; `None` if others do.
+    pub dates_since: Option<u32>,
+    /// When it was created, to the minute. It is older than `dates_since` if that is not known.
+    pub created: Option<u32>,
+    /// The day on which it last received a point.
+    pub updated: Option<u32>,
+    /// The day on which a query last read it.
+    pub read: Option<u32>,
 }
 
 /// Looking after metrics.
@@ -129,6 +138,9 @@ pub trait Care {
 
     /// Numbers about the whole store.
     fn stats(&self) -> Result<Stats, QueryError>;
+
+    /// The busiest prefixes, the newest metrics, and those that are never read.
+    fn top(&self, survey: &Survey) -> Result<Top, QueryError>;
 
     /// What is known about a metric, if it is there.
     fn describe_metric(&self, name: &str) -> Result<Option<Description>, QueryError>;

@@ -44,6 +44,7 @@ const ENDPOINTS: &str = "\
 /internal/names        from this machine: query; the names of all metrics that match, with tags and without
 /internal/usage        from this machine: query; how many metrics there are at and below it, and their bytes
 /internal/stats        from this machine: numbers about the whole store
+/internal/top          from this machine: the busiest prefixes, the newest metrics, those never read; below, depth, limit
 /internal/info         from this machine: name; all that is known about a metric
 /internal/backup       from this machine: POST with dir makes a backup of the store there; GET says how far it is
 /internal/flush        POST: returns when all points received are durable and readable

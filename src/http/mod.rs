@@ -32,6 +32,7 @@ mod retention;
 mod router;
 mod serve;
 mod tags;
+mod top;
 mod trace;
 mod transfer;
 mod workers;

@@ -9,7 +9,7 @@ use axum::routing::{MethodRouter, get, post};
 
 use super::{
     Api, admin, backup, browser, bundles, carbonapi, cardinality, care, copying, erase, events, expand, find,
-    fsck, functions, index, info, render, retention, tags, trace, transfer, write,
+    fsck, functions, index, info, render, retention, tags, top, trace, transfer, write,
 };
 use crate::config;
 
@@ -63,6 +63,7 @@ fn admin_routes() -> Routes {
     let routes = both(routes, "/internal/names", get(care::names));
     let routes = both(routes, "/internal/usage", get(care::usage));
     let routes = both(routes, "/internal/stats", get(care::stats));
+    let routes = both(routes, "/internal/top", get(top::handle));
     let routes = both(routes, "/internal/info", get(care::info));
     let routes = both(routes, "/internal/retention", get(retention::plan));
     let routes = both(routes, "/internal/reload", post(retention::reload));

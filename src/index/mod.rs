@@ -15,6 +15,7 @@
 //! | `tags.rs`   | tags, their values, and the metrics that have them                                       |
 //! | `tagged.rs` | finding by tags                                                                          |
 //! | `cardinality.rs` | where all the metrics come from                                                     |
+//! | `ranking.rs` | which of them are busy, new, or never read                                               |
 //!
 //! Names are canonical by the time they arrive here. A tagged name (one with a `;`) is found by its exact text and by its
 //! tags, and is not in the tree. A removed name keeps its memory, which is reused if the name returns, until a restart.
@@ -24,6 +25,7 @@ mod found;
 mod listing;
 mod loading;
 mod plan;
+mod ranking;
 mod search;
 mod shared;
 mod table;
@@ -41,6 +43,7 @@ pub use cardinality::{Cardinality, Survey};
 pub use found::{FindLimits, Findings, Found};
 pub use listing::{ListedName, Page, PageRequest};
 pub use loading::Loading;
+pub use ranking::{Ranking, Top};
 pub use shared::SharedIndex;
 pub use tagged::{Asked, TagSize};
 pub use walk::NameWalk;

@@ -31,6 +31,7 @@ mod recent;
 mod recovery;
 mod rename;
 mod running;
+mod tally;
 #[cfg(test)]
 mod testing;
 mod unload;
@@ -45,3 +46,4 @@ pub use load::{Load, Loaded};
 pub use points::{Appended, Points, PointsError};
 pub use policies::Policies;
 pub use recovery::{Names, Opened};
+pub use tally::Received;

@@ -6,9 +6,9 @@ use crate::http::{
     Care, Checked, Cleaned, CopiedMetric, Deleted, DeletedRange, Description, Reloaded, Renamed, Repaired,
     RetentionPlan, Stats, Usage,
 };
-use crate::index::FindLimits;
+use crate::index::{FindLimits, Survey, Top};
 use plumbago_model::glob::Glob;
-use plumbago_model::{Cancel, MetricId, QueryError, Selection, Span, Stretch, name};
+use plumbago_model::{Cancel, Dates, MetricId, QueryError, Selection, Span, Stretch, name};
 
 /// Metrics deleted in one go: cuts wait for each.
 const DELETE_BATCH: usize = 10_000;
@@ -71,11 +71,16 @@ impl Care for Engine {
         })
     }
 
+    fn top(&self, survey: &Survey) -> Result<Top, QueryError> {
+        Ok(self.rank(survey))
+    }
+
     fn describe_metric(&self, name: &str) -> Result<Option<Description>, QueryError> {
         let name = name::canonical(name, self.config.ingest.max_name_bytes).map_err(QueryError::invalid)?;
         let Some(id) = self.index.read().lookup(name.as_bytes()) else { return Ok(None) };
         let Some((policy, span)) = self.points.state(id) else { return Ok(None) };
         let Some(policy) = self.points.policies().get(policy) else { return Ok(None) };
+        let Dates { created, updated, read } = self.dates(id);
         Ok(Some(Description {
             name: name.into_owned(),
             id: id.0,
@@ -83,6 +88,10 @@ impl Care for Engine {
             first: (span != Span::EMPTY).then_some(span.first),
             last: self.last_point(id, span, &Cancel::never())?,
             bytes: self.chunk_bytes(&[id])?,
+            dates_since: self.store.upstream.dates_since(),
+            created,
+            updated,
+            read,
         }))
     }
 

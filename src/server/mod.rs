@@ -27,6 +27,7 @@ mod source;
 mod storage;
 mod supervisor;
 mod tags;
+mod top;
 mod write;
 
 pub use cluster::{cluster_schema, cluster_settings};

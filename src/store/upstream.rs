@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use super::{BackedUp, Column, Headway, StoreError};
 use plumbago_model::glob::Glob;
-use plumbago_model::{Aggregator, Cancel, MetricId, Policy, QueryError, Retention, Span, Stage, Stretch};
+use plumbago_model::{Aggregator, Cancel, Dates, MetricId, Policy, QueryError, Retention, Span, Stage, Stretch};
 
 /// Where the data of this machine goes.
 pub trait Upstream: Send + Sync {
@@ -46,6 +46,16 @@ pub trait Upstream: Send + Sync {
 
     /// Metrics were read just now.
     fn note_read(&self, metrics: &[MetricId]);
+
+    /// When metrics were created, written and read; `None` if the store notes that away from this machine.
+    fn dates(&self, _metrics: &[MetricId]) -> Option<Vec<Dates>> {
+        None
+    }
+
+    /// Nothing that happened before this is noted in [`Upstream::dates`].
+    fn dates_since(&self) -> Option<u32> {
+        None
+    }
 
     /// Deletes metrics for all who share the store. This machine forgets them afterwards.
     fn delete(&self, metrics: &[Doomed], now: u32) -> Result<(), StoreError>;

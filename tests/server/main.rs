@@ -39,3 +39,4 @@ mod rules;
 mod skip;
 mod tags;
 mod tls;
+mod top;

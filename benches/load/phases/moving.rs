@@ -39,7 +39,14 @@ pub(crate) fn import_and_copy(
     let note = format!("{:.1} s", ran.seconds);
     report.add(label, &format!("import, {size}"), "points/s", Bar::AtLeast(3e6), points / ran.seconds, note);
     let rate = files as f64 / ran.seconds;
-    report.add(label, &format!("import, {size}"), "files/s", Bar::AtLeast(2000.0), rate, String::new());
+    report.add(
+        label,
+        &format!("the same import, {size}"),
+        "files/s",
+        Bar::AtLeast(2000.0),
+        rate,
+        String::new(),
+    );
     let what = format!("memory of the import, {size}");
     report.add(label, &what, "MB", Bar::AtMost(500.0), ran.peak_mb, String::new());
 
@@ -113,7 +120,7 @@ fn url(server: &Running<'_>) -> String {
 
 /// Writes whisper files below `tree`, as carbon lays them out. They are in the page cache afterwards.
 fn write_tree(tree: &Path, files: usize) -> Result<()> {
-    let policy: Policy = "1440*60s|average|0.5".parse()?;
+    let policy: Policy = "1440*60s|average|0.5".parse().map_err(anyhow::Error::msg)?;
     let mut noise = Noise::new(7);
     let first = u32::try_from(now())? / 60 * 60 - 60 * (POINTS as u32 - 1);
     for nth in 0..files {

@@ -2,6 +2,7 @@
 
 mod aggregator;
 mod cancel;
+mod dates;
 mod event;
 pub mod glob;
 mod metric;
@@ -23,6 +24,7 @@ mod window;
 
 pub use aggregator::{Aggregator, Partial, UnknownAggregator};
 pub use cancel::{Cancel, Cancelled};
+pub use dates::Dates;
 pub use event::{Event, EventFilter, EventId, TagFilter};
 pub use metric::{MetricId, MetricRecord, Span};
 pub use point::{Batch, Point};

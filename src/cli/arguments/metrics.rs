@@ -153,6 +153,26 @@ pub struct Cardinality {
     pub server: Server,
 }
 
+/// What to rank.
+#[derive(Clone, Debug, Args)]
+pub struct Top {
+    /// Only names below this directory
+    #[arg(long, value_name = "PREFIX")]
+    pub below: Option<String>,
+    /// Add up by this many components of the name
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub depth: usize,
+    /// Lines of each list
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub limit: usize,
+    /// Show metrics that no query has ever read
+    #[arg(long)]
+    pub never_read: bool,
+    /// Which server to ask.
+    #[command(flatten)]
+    pub server: Server,
+}
+
 /// NaN means "no value", and the server would reject it: it is better to say so at once.
 fn parse_value(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {

@@ -25,6 +25,7 @@ mod remote;
 mod rename;
 mod retention;
 mod schema;
+mod top;
 mod write;
 
 use std::io::IsTerminal as _;
@@ -43,6 +44,7 @@ pub(super) use query::{find, read};
 pub(super) use rename::rename;
 pub(super) use retention::{plan as retention_plan, reload};
 pub(super) use schema::schema;
+pub(super) use top::top;
 pub(super) use write::write;
 
 use super::{Delete, Info, Output, Server, Stats, Usage, to_stdout, words};

@@ -15,7 +15,7 @@ use crate::http::{
     EventLog, ImportOptions, Imported, Moving, NameStream, Node, Reloaded, Renamed, Repaired, RetentionPlan,
     Stats, TaggedSeries, Usage,
 };
-use crate::index::SharedIndex;
+use crate::index::{SharedIndex, Survey, Top};
 use graphite_render::{FetchRequest, Fetched, Source};
 use plumbago_model::{
     Cancel, Cancelled, Event, EventFilter, EventId, MetricId, QueryError, Reject, TagFilter, Verdict, name,
@@ -152,6 +152,10 @@ impl Care for FakeBackend {
 
     fn stats(&self) -> Result<Stats, QueryError> {
         Ok(Stats { metrics: LEAVES.len() as u64, ..Stats::default() })
+    }
+
+    fn top(&self, survey: &Survey) -> Result<Top, QueryError> {
+        Ok(Top { metrics: (survey.below.len() + survey.depth + survey.limit) as u64, ..Top::default() })
     }
 
     fn describe_metric(&self, name: &str) -> Result<Option<Description>, QueryError> {

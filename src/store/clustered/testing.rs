@@ -467,6 +467,7 @@ impl NameTables for FakeTables {
     }
 
     fn touch_read(&self, names: &[String]) -> Result<(), StoreError> {
+        self.check()?;
         self.marked_read.lock().extend_from_slice(names);
         Ok(())
     }

@@ -5,6 +5,7 @@ mod cardinality;
 mod copy;
 mod delete;
 mod erase;
+mod top;
 mod usage;
 
 use std::collections::BTreeSet;
@@ -18,6 +19,7 @@ pub(super) use cardinality::cardinality;
 pub(super) use copy::{copy, rename};
 pub(super) use delete::delete;
 pub(super) use erase::delete_range;
+pub(super) use top::top;
 pub(super) use usage::{du, info, stats};
 
 use crate::cli::UsageError;
