@@ -9,6 +9,7 @@
 mod harness;
 
 mod backup;
+mod commands;
 mod conformance;
 mod connect;
 mod ecosystem;

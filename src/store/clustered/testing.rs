@@ -243,6 +243,9 @@ pub(super) struct Row {
     pub(super) value: f64,
 }
 
+/// A row that was deleted: where it was, its slot, and when.
+type Removed = (Stage, Uuid, u32, i64);
+
 /// The tables of points in a cluster.
 #[derive(Default, Clone)]
 pub(super) struct FakeRows {
@@ -251,7 +254,7 @@ pub(super) struct FakeRows {
     /// Metrics that were deleted, and when.
     erased: Arc<Mutex<Vec<(Uuid, i64)>>>,
     /// Single rows that were deleted, and when.
-    pub(super) removed: Arc<Mutex<Vec<(Stage, Uuid, u32, i64)>>>,
+    pub(super) removed: Arc<Mutex<Vec<Removed>>>,
     /// Stretches of time that were deleted, and when.
     pub(super) stretches: Arc<Mutex<Vec<(Uuid, Stretch, i64)>>>,
     /// The cluster takes rows and then fails.

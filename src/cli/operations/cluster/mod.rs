@@ -1,6 +1,7 @@
 //! The commands on a cluster. They query it directly: names through its indexes, points through its tables. So they work while
 //! servers run, and on any machine with the configuration.
 
+mod cardinality;
 mod copy;
 mod delete;
 mod erase;
@@ -14,6 +15,7 @@ use std::time::SystemTime;
 use anyhow::Result;
 use uuid::Uuid;
 
+pub(super) use cardinality::cardinality;
 pub(super) use copy::{copy, rename};
 pub(super) use delete::delete;
 pub(super) use erase::delete_range;
