@@ -20,7 +20,7 @@ pub use arguments::{
     Elsewhere, Estimate, Export, ExportCsv, ExportSelection, ExportTo, ExportWhisper, Fill, Find, Fsck,
     Global, Import, ImportFrom, ImportWhisper, Info, LogFormat, ManPage, Output, Read, Reload, Rename,
     Repair, Restore, RetentionAction, RetentionCommand, RetentionPlan, Schema, SchemaAction, Server, Stats,
-    Usage, User, UserAction, UserAdd, UserList, UserRevoke, Write,
+    Top, Usage, User, UserAction, UserAdd, UserList, UserRevoke, Write,
 };
 
 use crate::config::{ConfigError, Loaded, Sources};
@@ -65,6 +65,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         Command::Fill(args) => operations::fill(config, args, output),
         Command::Du(args) => operations::du(config, args, output),
         Command::Cardinality(args) => operations::cardinality(config, args, output),
+        Command::Top(args) => operations::top(config, args, output),
         Command::Stats(args) => operations::stats(config, args, output),
         Command::Info(args) => operations::info(config, args, output),
         Command::Retention(RetentionCommand { action: RetentionAction::Plan(args) }) => {

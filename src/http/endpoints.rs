@@ -9,7 +9,7 @@ use axum::routing::{MethodRouter, get, post};
 use super::gate::Gate;
 use super::{
     backup, browser, bundles, carbonapi, cardinality, care, copying, erase, events, expand, find, fsck,
-    functions, index, info, render, retention, session, tags, write,
+    functions, index, info, render, retention, session, tags, top, write,
 };
 use plumbago_model::Role;
 
@@ -323,13 +323,22 @@ const OPERATORS: &[Endpoint] = &[
     .of_the_whole_server(),
     Endpoint::new(
         POST,
+        "/internal/repair",
+        Role::Admin,
+        || post(care::repair),
+        "JSON: metrics that can be found by their names again, or could be",
+    )
+    .takes("`dry_run`")
+    .fails("400 with Cassandra")
+    .of_the_whole_server(),
+    Endpoint::new(
+        POST,
         "/internal/delete-range",
         Role::Admin,
         || post(erase::delete_range),
         "JSON: what was deleted of each metric in that time, or would be; the metrics stay",
     )
-    .takes("`query`, `from`, `until`, `dry_run`")
-    .fails("400 with Cassandra"),
+    .takes("`query`, `from`, `until`, `dry_run`"),
     Endpoint::new(
         POST,
         "/internal/copy",
@@ -372,6 +381,14 @@ const OPERATORS: &[Endpoint] = &[
         "JSON: numbers about the whole store",
     )
     .of_the_whole_server(),
+    Endpoint::new(
+        GET,
+        "/internal/top",
+        Role::Admin,
+        || get(top::handle),
+        "JSON: the busiest prefixes, the newest metrics, and those that are never read",
+    )
+    .takes("`below`, `depth`, `limit`"),
     Endpoint::new(
         POST,
         "/internal/backup",

@@ -14,7 +14,7 @@ pub struct RetentionPlan {
     pub moves: Vec<PolicyMove>,
     /// Metrics that would stay as they are.
     pub unchanged: u64,
-    /// In a cluster, changed rules are for new metrics.
+    /// In a cluster, metrics that have another policy than that of the rules in force keep it.
     pub metrics_keep_their_policy: bool,
 }
 

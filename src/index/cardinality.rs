@@ -86,7 +86,7 @@ impl Sight<'_> {
 }
 
 /// `name` up to this many components after byte `from`.
-fn first_components(name: &str, from: usize, depth: usize) -> &str {
+pub(super) fn first_components(name: &str, from: usize, depth: usize) -> &str {
     let behind = name.get(from..).unwrap_or_default();
     let end = behind.match_indices('.').nth(depth.saturating_sub(1)).map_or(name.len(), |(at, _)| from + at);
     name.get(..end).unwrap_or(name)

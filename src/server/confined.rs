@@ -10,12 +10,14 @@ use crate::http::browser::{Browse, Folder, Health, Listing, MetricDescription, P
 use crate::http::{
     BackedUp, Backend, BackupError, BackupState, Backups, Care, Checked, Cleaned, CopiedMetric, Deleted,
     DeletedRange, Description, EventLog, ImportOptions, Imported, Moving, NameStream, Node, Reloaded,
-    Renamed, RetentionPlan, Stats, TaggedSeries, Usage,
+    Renamed, Repaired, RetentionPlan, Stats, TaggedSeries, Usage,
 };
-use crate::index::Sight;
+use crate::index::{Sight, Survey, Top};
 use crate::receive::{Busy, Sink};
 use graphite_render::{FetchRequest, Fetched, Source};
-use plumbago_model::{Batch, Cancel, Event, EventFilter, EventId, Policy, QueryError, Scope, Verdict, name};
+use plumbago_model::{
+    Batch, Cancel, Event, EventFilter, EventId, Policy, QueryError, Scope, Stretch, Verdict, name,
+};
 
 /// An engine within a scope.
 pub(super) struct Confined {
@@ -278,7 +280,16 @@ impl Care for Confined {
     }
 
     fn delete_range(&self, query: &str, range: (u32, u32), trial: bool) -> Result<DeletedRange, QueryError> {
-        self.engine.delete_range_within(&self.scope, query, range, trial)
+        let range = Stretch { from: range.0, until: range.1 };
+        self.engine.erase_matching(&self.scope, query, range, trial)
+    }
+
+    fn repair(&self, _: bool) -> Result<Repaired, QueryError> {
+        Err(self.whole_server())
+    }
+
+    fn top(&self, survey: &Survey) -> Result<Top, QueryError> {
+        Ok(self.engine.rank(&self.scope, survey))
     }
 
     fn names(&self, query: &str) -> Result<Vec<String>, QueryError> {

@@ -19,8 +19,10 @@ mod node;
 mod odd_rows;
 mod older;
 mod operate;
+mod policies;
 #[path = "../server/protobuf.rs"]
 mod protobuf;
+mod ranges;
 mod replicas;
 mod running;
 mod schema;

@@ -40,3 +40,4 @@ mod rules;
 mod skip;
 mod tags;
 mod tls;
+mod top;

@@ -13,10 +13,10 @@ use crate::bundle::Bundle;
 use crate::http::browser::{Browse, Folder, Health, ListedNode, Listing, MetricDescription, PageRequest};
 use crate::http::{
     Backend, Care, Checked, Cleaned, CopiedMetric, Deleted, DeletedRange, DeletedSlots, Description,
-    EventLog, ImportOptions, Imported, Moving, NameStream, Node, Reloaded, Renamed, RetentionPlan, Stats,
-    TaggedSeries, Usage,
+    EventLog, ImportOptions, Imported, Moving, NameStream, Node, Reloaded, Renamed, Repaired, RetentionPlan,
+    Stats, TaggedSeries, Usage,
 };
-use crate::index::{SharedIndex, Sight};
+use crate::index::{SharedIndex, Sight, Survey, Top};
 use graphite_render::{FetchRequest, Fetched, Source};
 use plumbago_model::{
     Cancel, Cancelled, Event, EventFilter, EventId, MetricId, QueryError, Reject, Scope, TagFilter, Verdict,
@@ -113,6 +113,10 @@ impl Care for FakeBackend {
         Ok(Cleaned { done: !trial, metrics: vec![format!("{unwritten_for:?}")] })
     }
 
+    fn repair(&self, trial: bool) -> Result<Repaired, QueryError> {
+        Ok(Repaired { done: !trial, checked: 3, ..Repaired::default() })
+    }
+
     fn delete_range(
         &self,
         query: &str,
@@ -150,6 +154,10 @@ impl Care for FakeBackend {
 
     fn stats(&self) -> Result<Stats, QueryError> {
         Ok(Stats { metrics: LEAVES.len() as u64, ..Stats::default() })
+    }
+
+    fn top(&self, survey: &Survey) -> Result<Top, QueryError> {
+        Ok(Top { metrics: (survey.below.len() + survey.depth + survey.limit) as u64, ..Top::default() })
     }
 
     fn describe_metric(&self, name: &str) -> Result<Option<Description>, QueryError> {

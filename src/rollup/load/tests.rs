@@ -24,7 +24,7 @@ fn open(dir: &Path) -> (Points, Embedded) {
 fn one_metric(dir: &Path) -> (Points, Embedded) {
     let (points, store) = open(dir);
     let policy = points.intern_policy(&POLICY.parse().unwrap(), NOW).unwrap();
-    points.create(&[(METRIC, policy, "a")]).unwrap();
+    points.create(&[(METRIC, policy, "a")], NOW).unwrap();
     (points, store)
 }
 

@@ -3,16 +3,21 @@
 
 mod copy;
 mod delete;
+mod erase;
+mod top;
 mod usage;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use anyhow::Result;
 use uuid::Uuid;
 
 pub(super) use copy::{copy, rename};
 pub(super) use delete::delete;
+pub(super) use erase::delete_range;
+pub(super) use top::top;
 pub(super) use usage::{du, info, stats};
 
 use crate::cli::UsageError;
@@ -48,6 +53,12 @@ fn has_directories(names: &Names, text: &str) -> Result<bool> {
 
 fn leaves(names: &Names, text: &str) -> Result<Vec<String>> {
     Ok(names.find_leaves(&glob(text)?, UNLIMITED, &Cancel::never())?)
+}
+
+/// Microseconds since 1970.
+fn now_us() -> i64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
 }
 
 /// The policy of metrics without a config.
