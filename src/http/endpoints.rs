@@ -326,7 +326,7 @@ const OPERATORS: &[Endpoint] = &[
         "/internal/repair",
         Role::Admin,
         || post(care::repair),
-        "JSON: the names of metrics that were not found by their names, and are now",
+        "JSON: metrics that can be found by their names again, or could be",
     )
     .takes("`dry_run`")
     .fails("400 with Cassandra")
@@ -338,8 +338,7 @@ const OPERATORS: &[Endpoint] = &[
         || post(erase::delete_range),
         "JSON: what was deleted of each metric in that time, or would be; the metrics stay",
     )
-    .takes("`query`, `from`, `until`, `dry_run`")
-    .fails("400 with Cassandra"),
+    .takes("`query`, `from`, `until`, `dry_run`"),
     Endpoint::new(
         POST,
         "/internal/copy",
@@ -376,20 +375,20 @@ const OPERATORS: &[Endpoint] = &[
     .takes("`query`"),
     Endpoint::new(
         GET,
-        "/internal/top",
-        Role::Admin,
-        || get(top::handle),
-        "JSON: the busiest prefixes, the newest metrics, and those that no query has read",
-    )
-    .takes("`below`, `depth`, `limit`"),
-    Endpoint::new(
-        GET,
         "/internal/stats",
         Role::Admin,
         || get(care::stats),
         "JSON: numbers about the whole store",
     )
     .of_the_whole_server(),
+    Endpoint::new(
+        GET,
+        "/internal/top",
+        Role::Admin,
+        || get(top::handle),
+        "JSON: the busiest prefixes, the newest metrics, and those that are never read",
+    )
+    .takes("`below`, `depth`, `limit`"),
     Endpoint::new(
         POST,
         "/internal/backup",

@@ -160,12 +160,12 @@ impl Gate {
         let (name, role) = (&caller.name, caller.role);
         if role < endpoint.role {
             let logins = &self.api.telemetry.logins;
-            tracing::warn!(target: "plumbago::audit", user = &**name, %role, %from, path = endpoint.path, "turned away");
             if self.doorman.is_some() && &**name == ANONYMOUS {
                 logins.turned_away(TurnedAway::NoLogin);
                 return Err(Failure::LogIn("log in first".to_owned(), is_part_of_page));
             }
             logins.turned_away(TurnedAway::Role);
+            tracing::warn!(target: "plumbago::audit", user = &**name, %role, %from, path = endpoint.path, "turned away");
             let needed = endpoint.role;
             return Err(Failure::Forbidden(match stranger {
                 None => format!("this call needs the role {needed}, and `{name}` has {role}"),

@@ -188,12 +188,12 @@ impl Engine {
         query: &str,
     ) -> Result<Vec<(MetricId, String)>, QueryError> {
         let glob = Glob::parse(query)?;
-        if let Some(index) = self.whole_index() {
-            return index.within(scope).find_leaves(&glob, FindLimits::NONE, &Cancel::never());
-        }
-        let mut found = self.store.upstream.find_leaves(self, &glob, usize::MAX, &Cancel::never())?;
-        found.retain(|(_, name)| scope.covers(name));
-        Ok(found)
+        let Some(index) = self.whole_index() else {
+            let mut found = self.store.upstream.find_leaves(self, &glob, usize::MAX, &Cancel::never())?;
+            found.retain(|(_, name)| scope.covers(name));
+            return Ok(found);
+        };
+        index.within(scope).find_leaves(&glob, FindLimits::NONE, &Cancel::never())
     }
 
     pub(super) fn has_directories(&self, scope: &Arc<Scope>, query: &str) -> Result<bool, QueryError> {

@@ -279,12 +279,17 @@ impl Care for Confined {
         Err(self.whole_server())
     }
 
+    fn delete_range(&self, query: &str, range: (u32, u32), trial: bool) -> Result<DeletedRange, QueryError> {
+        let range = Stretch { from: range.0, until: range.1 };
+        self.engine.erase_matching(&self.scope, query, range, trial)
+    }
+
     fn repair(&self, _: bool) -> Result<Repaired, QueryError> {
         Err(self.whole_server())
     }
 
-    fn delete_range(&self, query: &str, range: (u32, u32), trial: bool) -> Result<DeletedRange, QueryError> {
-        self.engine.erase_matching(&self.scope, query, Stretch { from: range.0, until: range.1 }, trial)
+    fn top(&self, survey: &Survey) -> Result<Top, QueryError> {
+        Ok(self.engine.rank(&self.scope, survey))
     }
 
     fn names(&self, query: &str) -> Result<Vec<String>, QueryError> {
@@ -297,10 +302,6 @@ impl Care for Confined {
 
     fn stats(&self) -> Result<Stats, QueryError> {
         Err(self.whole_server())
-    }
-
-    fn top(&self, survey: &Survey) -> Result<Top, QueryError> {
-        Ok(self.engine.rank(&self.scope, survey))
     }
 
     fn describe_metric(&self, name: &str) -> Result<Option<Description>, QueryError> {

@@ -368,9 +368,9 @@ fn commands_show_a_token_and_users_come_and_go_while_the_server_runs() {
     assert_eq!(text(&run(Some(house.token("reader")), &["find", "*"])), "a.\n");
     let file = directory.join("token");
     fs::write(&file, format!("{}\n", house.token("admin"))).unwrap();
-    let deleted = run(None, &["--token-file", file.to_str().unwrap(), "delete", "a.b", "--yes"]);
+    let deleted = run(None, &["--token-file", file.to_str().unwrap(), "delete", "a.b"]);
     assert!(deleted.status.success(), "{}", text(&deleted));
-    let refused = run(Some(house.token("writer")), &["delete", "a.b", "--yes"]);
+    let refused = run(Some(house.token("writer")), &["delete", "a.b"]);
     assert!(text(&refused).contains("needs the role admin, and `writer` has write"), "{}", text(&refused));
 
     let setup = house.server.setup();
