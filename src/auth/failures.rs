@@ -91,7 +91,7 @@ mod tests {
         assert_eq!(failures.wait_at(b, start + Duration::from_secs(10)), None);
         assert_eq!(failures.wait_at(a, start + Duration::from_secs(61)), None);
         failures.note_at(a, start + Duration::from_secs(61));
-        assert_eq!(failures.wait_at(a, start + Duration::from_secs(62)), None, "it begins anew");
+        assert_eq!(failures.wait_at(a, start + Duration::from_secs(62)), None, "the count starts again");
     }
 
     #[test]

@@ -42,7 +42,7 @@ impl Config {
         if !self.auth.is_on() {
             let role = self.auth.anonymous();
             return Some(format!(
-                "whoever reaches {open} has the role {role} without a login; set up logins (docs/SECURITY-SETUP.md), or listen on 127.0.0.1"
+                "everybody who reaches {open} has the role {role} without a login; set up logins (docs/SECURITY-SETUP.md), or listen on 127.0.0.1"
             ));
         }
         let plain = http.filter(|_| self.auth.proxies.is_empty())?;

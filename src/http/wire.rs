@@ -165,7 +165,7 @@ impl AsyncWrite for Wire {
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match &mut *self {
             Wire::Bare(stream) => Pin::new(stream).poll_shutdown(cx),
-            // Whoever never finished a handshake needs no goodbye.
+            // A connection without a finished handshake is closed without a close_notify.
             Wire::Encrypted(encrypted) => match &mut encrypted.state {
                 State::Open(stream) => Pin::new(&mut **stream).poll_shutdown(cx),
                 State::Handshake(_) | State::Failed => Poll::Ready(Ok(())),

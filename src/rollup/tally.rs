@@ -20,7 +20,7 @@ pub(super) struct Tally {
 
 impl Tally {
     /// Adds the points that metrics, by ascending id, have in a cut; the first of them was accepted at `since`. Once there are
-    /// enough, it begins anew.
+    /// enough, the count starts again.
     pub(super) fn add(&mut self, metrics: &[MetricId], points: &[u32], since: Option<u32>) {
         let (Some(since), Some(last)) = (since, metrics.last()) else { return };
         if self.since.is_none_or(|began| since.saturating_sub(began) >= LEAST_SECS) {

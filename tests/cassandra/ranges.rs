@@ -94,7 +94,7 @@ fn shown(server: &Server, name: &str, reach: u64, all: &std::ops::Range<u64>) ->
     points.into_iter().filter(|(_, time)| all.contains(time)).map(|(value, time)| (time, value)).collect()
 }
 
-/// Two servers write the same metric, one after the other, and one of them has not delivered all of it. Whoever is told to delete a
+/// Two servers write the same metric, one after the other, and one of them has not delivered all of it. The server that is asked to delete a
 /// range, it is gone for both, in the tables and in their own blocks.
 #[test]
 fn a_range_that_one_deletes_is_gone_for_all_and_stays_gone() {

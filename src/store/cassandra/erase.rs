@@ -22,7 +22,7 @@ pub fn erase(cluster: &Arc<Cluster>, metrics: &[(Uuid, Vec<Stage>)], now: u32) -
     run_all(cluster, metrics, &parts, None).map(drop)
 }
 
-/// Deletes the rows of a stretch of time that were written by `at_us`, in microseconds since 1970, whoever wrote them. Slots that lie
+/// Deletes the rows of a stretch of time that were written by `at_us`, in microseconds since 1970, by any server. Slots that lie
 /// only partly inside stay. Gives the number of deletions. Safe to repeat.
 pub fn erase_stretch(
     cluster: &Arc<Cluster>,

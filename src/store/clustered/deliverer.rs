@@ -43,7 +43,7 @@ pub trait RowDelivery {
 }
 
 /// Learns what others deleted up to now.
-pub(super) type Heed<'a> = &'a dyn Fn() -> Result<(), StoreError>;
+pub(super) type Follow<'a> = &'a dyn Fn() -> Result<(), StoreError>;
 
 impl RowWriter for Sender {
     fn begin(&self, shard: i16, timestamp_us: i64) -> Box<dyn RowDelivery + '_> {
@@ -120,16 +120,16 @@ impl Deliverer {
     }
 
     /// Delivers what is due, unless it is too soon after a failure.
-    pub(super) fn run_if_due(&self, heed: Heed<'_>) {
+    pub(super) fn run_if_due(&self, follow: Follow<'_>) {
         if self.backoff.is_over() {
-            self.run(heed);
+            self.run(follow);
         }
     }
 
     /// Delivers all there is, until something fails.
-    pub(super) fn run(&self, heed: Heed<'_>) {
+    pub(super) fn run(&self, follow: Follow<'_>) {
         loop {
-            match self.heed_deletions(heed).and_then(|()| self.deliver_next()) {
+            match self.follow_deletions(follow).and_then(|()| self.deliver_next()) {
                 Ok(None) => return,
                 Ok(Some(Delivered { points, rows })) => {
                     self.telemetry.points_delivered.add(points);
@@ -145,11 +145,11 @@ impl Deliverer {
     }
 
     /// Learns what others deleted, unless that was done since the oldest parcel was cut.
-    fn heed_deletions(&self, heed: Heed<'_>) -> Result<(), StoreError> {
+    fn follow_deletions(&self, follow: Follow<'_>) -> Result<(), StoreError> {
         let oldest = self.store.spool.oldest();
         if oldest.is_some_and(|parcel| parcel.cut_at_us > self.heeded_us.load(Ordering::Relaxed)) {
             let began_us = now_us();
-            heed()?;
+            follow()?;
             self.heeded_us.store(began_us, Ordering::Relaxed);
         }
         Ok(())
@@ -424,16 +424,16 @@ mod tests {
         deliverer.run(&|| Err(super::super::testing::away()));
         assert!(rows.arrived.lock().is_empty(), "nobody knows what was deleted");
         let times = std::cell::Cell::new(0);
-        let heed = || {
+        let follow = || {
             times.set(times.get() + 1);
             Ok(())
         };
-        deliverer.run(&heed);
+        deliverer.run(&follow);
         assert_eq!((rows.arrived.lock().len(), times.get()), (1, 1));
-        deliverer.run(&heed);
+        deliverer.run(&follow);
         assert_eq!(times.get(), 1, "there is nothing to deliver");
         commit(&store, 2, METRIC, 2.0);
-        deliverer.run(&heed);
+        deliverer.run(&follow);
         assert_eq!((rows.arrived.lock().len(), times.get()), (2, 2));
     }
 }

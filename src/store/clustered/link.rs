@@ -227,7 +227,7 @@ impl Upstream for Link {
 
     fn deliver_all(&self, local: &dyn LocalMetrics) -> Result<(), String> {
         self.sender.send_new(local, Duration::MAX).map_err(|error| error.to_string())?;
-        self.deliverer.run(&|| self.names.heed(local));
+        self.deliverer.run(&|| self.names.follow_deletions(local));
         self.trouble().map_or(Ok(()), Err)
     }
 
@@ -279,7 +279,7 @@ impl Chore for Deliveries {
     fn run(&self, local: &dyn LocalMetrics) -> Duration {
         let mut has_more = false;
         if self.schema.pass().is_ok() {
-            self.deliverer.run_if_due(&|| self.names.heed(local));
+            self.deliverer.run_if_due(&|| self.names.follow_deletions(local));
             // Points come first.
             if let Some(running) = self.running.as_ref().filter(|_| self.deliverer.trouble().is_none()) {
                 has_more = running.run(local, RUNNING);

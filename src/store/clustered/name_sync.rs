@@ -44,7 +44,7 @@ impl NameSync {
     }
 
     /// Learns what others deleted up to now, once this server follows them. Before that, it has nothing that they could mean.
-    pub(super) fn heed(&self, local: &dyn LocalMetrics) -> Result<(), StoreError> {
+    pub(super) fn follow_deletions(&self, local: &dyn LocalMetrics) -> Result<(), StoreError> {
         if self.follower.goes_on() { self.follower.follow(local) } else { Ok(()) }
     }
 

@@ -1,7 +1,7 @@
 //! The calendar: when each metric was created, and the days on which it was last written and read.
 //!
 //! Ids ascend as metrics are created. So creations take no room by metric: there is one entry for each minute that had any. The days
-//! take four bytes a metric. Whoever reads or writes stores a number in memory; pages that changed go to the catalogue later.
+//! take four bytes a metric. A read or a write stores a number in memory; pages that changed go to the catalogue later.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU32, Ordering};
