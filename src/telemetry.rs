@@ -7,6 +7,7 @@ mod disk;
 mod endpoints;
 mod histogram;
 mod process;
+mod refusal;
 mod text;
 
 use std::collections::BTreeMap;
@@ -20,6 +21,7 @@ pub use disk::Disk;
 pub use endpoints::Endpoints;
 pub use histogram::{Durations, Histogram};
 pub use process::Process;
+pub use refusal::Refusal;
 
 /// A number that is read while it changes.
 #[derive(Debug, Default)]
@@ -57,6 +59,7 @@ macro_rules! telemetry {
             pub endpoints: Endpoints,
             disk: Mutex<Disk>,
             rejected: [Counter; Reject::ALL.len()],
+            refused: [Counter; Refusal::ALL.len()],
             thread_failures: Mutex<BTreeMap<&'static str, u64>>,
         }
 
@@ -112,6 +115,10 @@ telemetry! {
     events_limited: "counter" "plumbago_events_limited_total" "Queries for more events than one answer may hold.",
     requests: "counter" "plumbago_http_requests_total" "HTTP requests.",
     request_errors: "counter" "plumbago_http_errors_total" "HTTP requests answered with an error status.",
+    queries_active: "gauge" "plumbago_queries_active" "Queries that wait, run, or send their answer.",
+    queries_slow: "counter" "plumbago_queries_slow_total" "Queries that took longer than query.slow.",
+    query_memory: "gauge" "plumbago_query_memory_bytes" "Memory that queries use.",
+    query_memory_limit: "gauge" "plumbago_query_memory_limit_bytes" "Memory that all queries together may use (query.memory).",
     find_limited: "counter" "plumbago_find_limited_total" "Finds rejected because of a limit.",
     searches_cut_short: "counter" "plumbago_searches_cut_short_total" "Searches of the metric browser that timed out and returned partial results.",
     render_limited: "counter" "plumbago_render_limited_total" "Renders rejected because of a limit.",
@@ -126,6 +133,16 @@ impl Telemetry {
     /// How many were refused for `reason`.
     pub fn rejected(&self, reason: Reject) -> u64 {
         self.rejected[reason as usize].get()
+    }
+
+    /// Counts a query that was refused or given up.
+    pub fn refuse(&self, reason: Refusal) {
+        self.refused[reason as usize].add(1);
+    }
+
+    /// How many queries were refused or given up for `reason`.
+    pub fn refused(&self, reason: Refusal) -> u64 {
+        self.refused[reason as usize].get()
     }
 
     /// A thread that is watched has started.
@@ -159,6 +176,11 @@ impl Telemetry {
         text.family("counter", name, "Points rejected, by reason.");
         for &reason in Reject::ALL {
             text.sample(name, &[("reason", reason.label())], self.rejected(reason));
+        }
+        let name = "plumbago_queries_refused_total";
+        text.family("counter", name, "Queries refused or given up, by reason.");
+        for reason in Refusal::ALL {
+            text.sample(name, &[("reason", reason.label())], self.refused(reason));
         }
         let name = "plumbago_thread_failures_total";
         text.family("counter", name, "Threads and listeners that panicked or ended by themselves.");

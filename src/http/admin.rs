@@ -4,7 +4,7 @@
 //! would make the whole world local, so what a proxy forwards is refused. So is what a page of another site sends through the
 //! browser of somebody who sits here.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use axum::extract::connect_info::Connected;
 use axum::extract::{ConnectInfo, Request};
@@ -22,6 +22,13 @@ const FORWARDED: [&str; 3] = ["forwarded", "x-forwarded-for", "x-real-ip"];
 /// The address at the other end of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Peer(SocketAddr);
+
+impl Peer {
+    /// Without the port, and an IPv4 address as one.
+    pub(super) fn address(&self) -> IpAddr {
+        self.0.ip().to_canonical()
+    }
+}
 
 impl Connected<IncomingStream<'_, Forgiving>> for Peer {
     fn connect_info(stream: IncomingStream<'_, Forgiving>) -> Self {

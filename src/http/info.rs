@@ -45,6 +45,8 @@ const ENDPOINTS: &str = "\
 /internal/stats        from this machine: numbers about the whole store
 /internal/info         from this machine: name; all that is known about a metric
 /internal/backup       from this machine: POST with dir makes a backup of the store there; GET says how far it is
+/internal/queries      from this machine: the queries that run, the slowest, the most frequent, and the memory they use
+/internal/queries/cancel POST, from this machine: id; cancels a query
 /internal/flush        POST: returns when all points received are durable and readable
 ";
 

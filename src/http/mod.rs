@@ -5,6 +5,7 @@
 //! API reaches the server only through [`Backend`], so tests run it over real sockets with a fake one.
 
 mod admin;
+mod answer;
 mod backend;
 mod backup;
 pub mod browser;
@@ -25,6 +26,8 @@ mod functions;
 mod index;
 mod info;
 mod params;
+mod pieces;
+mod queries;
 mod render;
 mod reply;
 mod request_line;

@@ -12,11 +12,12 @@ use super::clock::Clock;
 use super::error::Failure;
 use super::params::Params;
 use super::reply::Wrapping;
+use super::workers::Done;
 use super::{Api, carbonapi, reply};
 use graphite_render::output::{Line, csv, dygraph, json, raw, record, rickshaw};
 use graphite_render::picture::{self, GraphType, Options};
 use graphite_render::{BrokenTarget, Rendered, Request, Series, Source, TimeRange, render_readable};
-use plumbago_model::Cancel;
+use plumbago_model::{Cancel, Phase};
 
 /// Names a target that could not be parsed, and says why. There is one header for each; the page (`render.js`) reads them.
 pub(super) const BROKEN_TARGET: HeaderName = HeaderName::from_static("x-plumbago-broken-target");
@@ -59,7 +60,7 @@ struct Ask {
 /// `GET|POST /render`
 pub(super) async fn handle(State(api): State<Arc<Api>>, call: Call) -> Result<Response, Failure> {
     if let Some(message) = &call.message {
-        return carbonapi::render(&api, message).await;
+        return carbonapi::render(&api, &call.question, message).await;
     }
     let ask = Ask::read(&call.params, &api)?;
     let cache_secs = cache_secs(&call.params)?;
@@ -67,10 +68,13 @@ pub(super) async fn handle(State(api): State<Arc<Api>>, call: Call) -> Result<Re
     let content_type = ask.content_type();
     let backend = Arc::clone(&api.backend);
     let work = move |cancel: &Cancel| ask.answer(backend.source(), cancel);
-    let answer = api.workers.run(api.config.render_timeout, work).await;
-    let answer = answer.inspect_err(|failure| failure.count_limit(&api.telemetry.render_limited))?;
-    let mut response = reply::body(StatusCode::OK, content_type, answer.body);
-    name_broken(&answer.broken, &mut response);
+    let done = api.workers.run(&call.question, api.config.render_timeout, work).await;
+    let Done { value, running } =
+        done.inspect_err(|failure| failure.count_limit(&api.telemetry.render_limited))?;
+    let report = running.query().report();
+    let mut response = reply::body(StatusCode::OK, content_type, running.body(value.body));
+    report.write_headers(&mut response);
+    name_broken(&value.broken, &mut response);
     reply::cached_for(cache_secs, Timestamp::now(), &mut response);
     Ok(response)
 }
@@ -162,6 +166,7 @@ impl Ask {
             return self.picture(format, options, source, cancel);
         }
         let Rendered { series, broken } = render_readable(&self.targets, &self.request, source, cancel)?;
+        cancel.begin(Phase::Write);
         let mut out = Vec::new();
         match self.format {
             Format::Json => {
@@ -206,6 +211,7 @@ impl Ask {
             .collect();
         let rendered = render_readable(&targets, &self.request, source, cancel)?;
         series.extend(rendered.series);
+        cancel.begin(Phase::Write);
         let range = TimeRange { from: self.request.from, until: self.request.until };
         let body = picture::draw(&series, options, range, &self.request.tz, format)?;
         Ok(Drawn { body, broken: rendered.broken })

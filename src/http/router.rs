@@ -9,7 +9,7 @@ use axum::routing::{MethodRouter, get, post};
 
 use super::{
     Api, admin, backup, browser, bundles, carbonapi, cardinality, care, copying, erase, events, expand, find,
-    fsck, functions, index, info, render, retention, tags, trace, transfer, write,
+    fsck, functions, index, info, queries, render, retention, tags, trace, transfer, write,
 };
 use crate::config;
 
@@ -66,6 +66,8 @@ fn admin_routes() -> Routes {
     let routes = both(routes, "/internal/retention", get(retention::plan));
     let routes = both(routes, "/internal/reload", post(retention::reload));
     let routes = both(routes, "/internal/backup", get(backup::state).post(backup::make));
+    let routes = both(routes, "/internal/queries", get(queries::calls::list));
+    let routes = both(routes, "/internal/queries/cancel", post(queries::calls::cancel));
     routes.route_layer(from_fn(admin::local_only))
 }
 

@@ -32,7 +32,7 @@ pub async fn serve(
             format!("query.timezone `{}` is not known; use a name such as Europe/Berlin", config.timezone);
         io::Error::new(io::ErrorKind::InvalidInput, text)
     })?;
-    let workers = Workers::new(config.max_concurrent);
+    let workers = Workers::new(&config, Arc::clone(&telemetry));
     let api = Arc::new(Api { backend, config, telemetry, workers, timezone });
     let service = router::router(api, &http).into_make_service_with_connect_info::<Peer>();
     let serving = axum::serve(Forgiving(listener), service).with_graceful_shutdown(told_to(stop.clone()));

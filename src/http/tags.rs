@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::{Path, State};
-use axum::http::{Method, StatusCode};
+use axum::http::Method;
 use axum::response::Response;
 use serde::Serialize;
 use uuid::Uuid;
@@ -17,7 +17,7 @@ use super::{Api, Backend, reply};
 use crate::config;
 use crate::index::{Asked, FindLimits, SharedIndex};
 use graphite_render::source::{TagQuery, TagQueryError, anchored};
-use plumbago_model::Cancel;
+use plumbago_model::{Cancel, Phase};
 
 type Answer = Result<Response, JsonFailure>;
 type Received = Result<Call, Failure>;
@@ -218,19 +218,22 @@ async fn answered<F>(api: &Arc<Api>, call: Received, work: F) -> Answer
 where
     F: FnOnce(&Ask<'_>) -> Result<Vec<u8>, Failure> + Send + 'static,
 {
-    let Call { params, .. } = call?;
+    let Call { params, question, .. } = call?;
     let wrapping = Wrapping::plain(&params)?;
     let content_type = wrapping.content_type();
     let limit = limit(&params)?;
     let shared = Arc::clone(api);
     let run = move |cancel: &Cancel| {
         let (backend, config) = (&*shared.backend, &*shared.config);
+        cancel.begin(Phase::Find);
         let json = work(&Ask { params: &params, config, backend, cancel, limit })?;
-        Ok(wrapping.apply(json))
+        let json = wrapping.apply(json);
+        cancel.take(json.len())?;
+        Ok(json)
     };
-    let answer = api.workers.run(api.config.find_timeout, run).await;
-    let json = answer.inspect_err(|failure| failure.count_limit(&api.telemetry.find_limited))?;
-    let mut response = reply::body(StatusCode::OK, content_type, json);
+    let done = api.workers.run(&question, api.config.find_timeout, run).await;
+    let done = done.inspect_err(|failure| failure.count_limit(&api.telemetry.find_limited))?;
+    let mut response = done.reply(content_type);
     reply::never_cached(&mut response);
     Ok(response)
 }

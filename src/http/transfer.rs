@@ -14,7 +14,7 @@ use tower_http::compression::predicate::{NotForContentType, Predicate, SizeAbove
 use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 
 use super::render::BROKEN_TARGET;
-use super::{Api, info};
+use super::{Api, info, queries};
 use crate::config::{self, PageOrigins};
 
 /// Shorter answers fit in a packet anyway.
@@ -22,6 +22,16 @@ const WORTH_COMPRESSING: u16 = 1024;
 
 /// How long a browser may cache that access is allowed.
 const REMEMBERED: Duration = Duration::from_secs(3600);
+
+/// Headers that scripts of those pages may read.
+const EXPOSED: [HeaderName; 6] = [
+    HeaderName::from_static("x-request-id"),
+    BROKEN_TARGET,
+    queries::SERIES,
+    queries::POINTS,
+    queries::MEMORY,
+    queries::MILLIS,
+];
 
 /// Wraps all routes.
 pub(super) fn layers(routes: Router<Arc<Api>>, config: &config::Http) -> Router<Arc<Api>> {
@@ -51,7 +61,7 @@ fn page_origins(origins: &PageOrigins) -> Option<CorsLayer> {
     let cors = CorsLayer::new()
         .allow_methods([Method::GET, Method::HEAD, Method::POST])
         .allow_headers(AllowHeaders::mirror_request())
-        .expose_headers([HeaderName::from_static("x-request-id"), BROKEN_TARGET])
+        .expose_headers(EXPOSED)
         .max_age(REMEMBERED);
     match origins {
         PageOrigins::Any => Some(cors.allow_origin(AllowOrigin::any())),

@@ -17,8 +17,9 @@ pub(super) async fn handle(
     State(api): State<Arc<Api>>,
     posted: Result<Posted, Failure>,
 ) -> Result<Response, Failure> {
-    let Posted(lines) = posted?;
-    let answer = spawn_blocking(move || api.backend.write(&lines)).await.map_err(|_| Failure::Internal)?;
+    let posted = posted?;
+    let answer =
+        spawn_blocking(move || api.backend.write(&posted.bytes)).await.map_err(|_| Failure::Internal)?;
     let verdict = answer.map_err(Failure::NotReady)?;
     let json = json!({ "stored": verdict.stored, "refused": verdict.refused });
     let mut response = reply::body(StatusCode::OK, "application/json", format!("{json}\n"));

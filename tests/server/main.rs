@@ -30,6 +30,7 @@ mod old_data;
 mod operate;
 mod outage;
 mod protobuf;
+mod queries;
 mod read;
 mod relay;
 mod reload;

@@ -14,6 +14,7 @@ use prost::Message;
 use super::call::Call;
 use super::error::Failure;
 use super::params::Params;
+use super::queries::Question;
 use super::{Api, Backend, find, reply};
 use graphite_render::TimeRange;
 use graphite_render::grammar::Expr;
@@ -24,7 +25,7 @@ use message::{
     MultiFetchRequest, MultiFetchResponse, MultiGlobRequest, MultiGlobResponse, MultiMetricsInfoRequest,
     MultiMetricsInfoResponse, Retention,
 };
-use plumbago_model::{Cancel, Policy};
+use plumbago_model::{Cancel, Phase, Policy};
 
 /// The protocol's name, in `format` and among the capabilities.
 const PROTOCOL: &str = "carbonapi_v3_pb";
@@ -48,47 +49,53 @@ pub(super) async fn capabilities() -> Response {
 }
 
 /// `/metrics/find` in this protocol.
-pub(super) async fn find(api: &Api, message: &[u8]) -> Result<Response, Failure> {
+pub(super) async fn find(api: &Api, question: &Question, message: &[u8]) -> Result<Response, Failure> {
     let request: MultiGlobRequest = decode(message)?;
+    let question = question.worded(request.metrics.iter().map(String::as_str));
     let work = move |backend: &dyn Backend, cancel: &Cancel| {
         let metrics = request.metrics.into_iter().map(|pattern| glob(backend, pattern, cancel));
         let metrics = metrics.collect::<Result<_, _>>()?;
         Ok(MultiGlobResponse { metrics }.encode_to_vec())
     };
-    find::found(api.config.find_timeout, api, CONTENT_TYPE, work).await
+    find::found(&question, api.config.find_timeout, api, CONTENT_TYPE, work).await
 }
 
 /// `/render` in this protocol: names and patterns without functions, which carbonapi evaluates itself.
-pub(super) async fn render(api: &Api, message: &[u8]) -> Result<Response, Failure> {
+pub(super) async fn render(api: &Api, question: &Question, message: &[u8]) -> Result<Response, Failure> {
     let request: MultiFetchRequest = decode(message)?;
+    let question = question.worded(request.metrics.iter().map(|one| one.name.as_str()));
     let now = Timestamp::now().as_second();
     let wanted = request.metrics.iter().map(|one| wanted(one, now)).collect::<Result<Vec<_>, _>>()?;
     let backend = Arc::clone(&api.backend);
     let work = move |cancel: &Cancel| {
         let found = backend.source().fetch(&wanted, cancel).map_err(RenderError::from)?;
         let lists = request.metrics.iter().zip(found);
+        cancel.begin(Phase::Write);
         let metrics = lists.flat_map(|(one, found)| series(&*backend, one, found)).collect();
-        Ok(MultiFetchResponse { metrics }.encode_to_vec())
+        let answer = MultiFetchResponse { metrics };
+        cancel.take(answer.encoded_len())?;
+        Ok(answer.encode_to_vec())
     };
-    let answer = api.workers.run(api.config.render_timeout, work).await;
-    let body = answer.inspect_err(|failure| failure.count_limit(&api.telemetry.render_limited))?;
-    Ok(reply::body(StatusCode::OK, CONTENT_TYPE, body))
+    let done = api.workers.run(&question, api.config.render_timeout, work).await;
+    let done = done.inspect_err(|failure| failure.count_limit(&api.telemetry.render_limited))?;
+    Ok(done.reply(CONTENT_TYPE))
 }
 
 /// `GET|POST /info`: retention and aggregation of metrics; those that are not known are left out.
 pub(super) async fn info(State(api): State<Arc<Api>>, call: Call) -> Result<Response, Failure> {
-    let Some(message) = call.message else {
+    let Some(message) = &call.message else {
         let text = format!("only the format {PROTOCOL} is available here");
         return Err(Failure::Refused(text));
     };
-    let request: MultiMetricsInfoRequest = decode(&message)?;
+    let request: MultiMetricsInfoRequest = decode(message)?;
+    let question = call.question.worded(request.names.iter().map(String::as_str));
     let work = move |backend: &dyn Backend, _: &Cancel| {
         let names: Vec<&str> = request.names.iter().map(String::as_str).collect();
         let policies = names.iter().zip(backend.policies(&names));
         let metrics = policies.filter_map(|(name, policy)| Some(metric_info(name, &*policy?))).collect();
         Ok(MultiMetricsInfoResponse { metrics }.encode_to_vec())
     };
-    find::found(api.config.find_timeout, &api, CONTENT_TYPE, work).await
+    find::found(&question, api.config.find_timeout, &api, CONTENT_TYPE, work).await
 }
 
 fn decode<M: Message + Default>(bytes: &[u8]) -> Result<M, Failure> {

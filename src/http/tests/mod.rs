@@ -10,6 +10,7 @@ mod events;
 mod fake;
 mod find;
 mod listing;
+mod queries;
 mod render;
 mod tags;
 mod transfer;

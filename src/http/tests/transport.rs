@@ -182,7 +182,7 @@ fn a_connection_serves_many_requests() {
 }
 
 /// Waits for something another thread does, for as long as that can reasonably take.
-fn until(condition: impl Fn() -> bool) {
+pub(super) fn until(mut condition: impl FnMut() -> bool) {
     let began = Instant::now();
     while !condition() {
         assert!(began.elapsed() < Duration::from_secs(20), "it never happened");

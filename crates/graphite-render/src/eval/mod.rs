@@ -22,7 +22,7 @@ use crate::series::Series;
 use crate::source::Source;
 use evaluate::evaluate;
 use plan::FetchPlan;
-use plumbago_model::Cancel;
+use plumbago_model::{Cancel, Phase};
 use session::Session;
 
 /// What the targets of a request come to, where those that cannot be read are left out.
@@ -103,6 +103,7 @@ fn evaluated(
         plan.add(expr, TimeRange { from: request.from, until: request.until })?;
     }
     session.prefetch(plan.into_requests())?;
+    cancel.begin(Phase::Functions);
     let context = Context::new(&session);
     let mut result = Vec::new();
     for expr in &exprs {

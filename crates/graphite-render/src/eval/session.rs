@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use ahash::AHashMap;
-use plumbago_model::Cancel;
+use plumbago_model::{Cancel, Phase};
 
 use crate::error::RenderError;
 use crate::request::Request;
@@ -57,6 +57,7 @@ impl<'a> Session<'a> {
             return Ok(());
         }
         let found = self.source.fetch(&wanted, self.cancel)?;
+        self.cancel.begin(Phase::Functions);
         for query in wanted.iter().filter_map(|request| request.tags.as_ref()) {
             query.check().map_err(|error| RenderError::invalid(format!("seriesByTag: {error}")))?;
         }
