@@ -14,6 +14,7 @@ use super::clock::Clock;
 use super::error::Failure;
 use super::queries::Question;
 use super::reply::Wrapping;
+use super::tab::Tab;
 use super::{Api, Backend, carbonapi, reply};
 use formats::{Binary, BinaryRecords, Completer, NodeList, Nodes, Records, Tree};
 use plumbago_model::{Cancel, Phase};
@@ -141,7 +142,11 @@ impl Ask {
         if names_nothing(&self.query) {
             return Ok(nodes.document());
         }
+        let mut tab = Tab::new(cancel);
         backend.find(&self.query, self.window, cancel, &mut |node| {
+            if !tab.admits(node.path) {
+                return;
+            }
             // One that is a directory and a leaf comes twice.
             if node.directory && !self.leaves_only {
                 nodes.add(&node, false);
@@ -150,6 +155,7 @@ impl Ask {
                 nodes.add(&node, true);
             }
         })?;
+        tab.settle()?;
         Ok(nodes.document())
     }
 }

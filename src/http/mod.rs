@@ -34,6 +34,7 @@ mod request_line;
 mod retention;
 mod router;
 mod serve;
+mod tab;
 mod tags;
 mod trace;
 mod transfer;

@@ -24,6 +24,9 @@ type Received = Result<Call, Failure>;
 /// A test of a tag or a value.
 type Filter = Box<dyn Fn(&str) -> bool>;
 
+/// Bytes that an entry of a list takes, usually at most.
+const NAME_BYTES: usize = 128;
+
 #[derive(Serialize)]
 struct Tag<'a> {
     id: u64,
@@ -81,6 +84,7 @@ pub(super) async fn find_series(State(api): State<Arc<Api>>, call: Received) -> 
         let asked = Asked { text: &text, conditions: &query.conditions() };
         let found = ask.index()?.find_tagged(asked, limits, ask.cancel)?;
         query.check().map_err(wrong)?;
+        ask.cancel.take(found.iter().map(|(_, name)| name.len() + NAME_BYTES).sum())?;
         Ok(to_json(&found.iter().map(|(_, name)| name).collect::<Vec<_>>()))
     })
     .await
@@ -200,7 +204,7 @@ impl Ask<'_> {
     fn check(&self, what: &str, count: usize) -> Result<(), Failure> {
         let most = self.config.max_find_hits;
         if count <= most {
-            return Ok(());
+            return Ok(self.cancel.take(count * NAME_BYTES)?);
         }
         Err(Failure::Limit(format!(
             "there are more than {most} {what}; give a filter or a limit, or raise query.max_find_hits"

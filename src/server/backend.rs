@@ -11,6 +11,9 @@ use graphite_render::Source;
 use plumbago_model::glob::Glob;
 use plumbago_model::{Cancel, MetricId, Policy, QueryError, Span, Verdict};
 
+/// Bytes that a name which was found takes beside its text.
+const HIT_BYTES: usize = 48;
+
 impl Backend for Engine {
     fn source(&self) -> &dyn Source {
         self
@@ -50,6 +53,7 @@ impl Backend for Engine {
             return Ok(());
         };
         let found = index.find(&glob, FindLimits::names(max_hits), cancel)?;
+        cancel.take(found.text_bytes() + found.len() * HIT_BYTES)?;
         let leaves: Vec<MetricId> = found.iter().filter_map(|f| f.leaf).collect();
         let mut spans = self.points.spans(&leaves).into_iter();
         for found in found.iter() {

@@ -25,6 +25,7 @@ mod ingest;
 mod kill9;
 mod live;
 mod manual;
+mod memory;
 mod moving;
 mod old_data;
 mod operate;

@@ -15,6 +15,7 @@ use super::call::Call;
 use super::error::Failure;
 use super::params::Params;
 use super::queries::Question;
+use super::tab::Tab;
 use super::{Api, Backend, find, reply};
 use graphite_render::TimeRange;
 use graphite_render::grammar::Expr;
@@ -71,7 +72,8 @@ pub(super) async fn render(api: &Api, question: &Question, message: &[u8]) -> Re
         let found = backend.source().fetch(&wanted, cancel).map_err(RenderError::from)?;
         let lists = request.metrics.iter().zip(found);
         cancel.begin(Phase::Write);
-        let metrics = lists.flat_map(|(one, found)| series(&*backend, one, found)).collect();
+        let metrics = lists.map(|(one, found)| series(&*backend, one, found, cancel));
+        let metrics = metrics.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect();
         let answer = MultiFetchResponse { metrics };
         cancel.take(answer.encoded_len())?;
         Ok(answer.encode_to_vec())
@@ -108,8 +110,11 @@ fn answer(message: &impl Message) -> Response {
 }
 
 fn glob(backend: &dyn Backend, pattern: String, cancel: &Cancel) -> Result<GlobResponse, Failure> {
-    let mut matches = Vec::new();
+    let (mut matches, mut tab) = (Vec::new(), Tab::new(cancel));
     backend.find(&pattern, None, cancel, &mut |node| {
+        if !tab.admits(node.path) {
+            return;
+        }
         let mut add = |is_leaf| matches.push(GlobMatch { path: node.path.to_owned(), is_leaf });
         if node.directory {
             add(false);
@@ -118,6 +123,7 @@ fn glob(backend: &dyn Backend, pattern: String, cancel: &Cancel) -> Result<GlobR
             add(true);
         }
     })?;
+    tab.settle()?;
     Ok(GlobResponse { name: pattern, matches })
 }
 
@@ -139,7 +145,14 @@ fn wanted(request: &FetchRequest, now: i64) -> Result<source::FetchRequest, Fail
     }
 }
 
-fn series(backend: &dyn Backend, request: &FetchRequest, found: Vec<Fetched>) -> Vec<FetchResponse> {
+fn series(
+    backend: &dyn Backend,
+    request: &FetchRequest,
+    found: Vec<Fetched>,
+    cancel: &Cancel,
+) -> Result<Vec<FetchResponse>, Failure> {
+    let bytes = found.iter().map(|series| size_of::<FetchResponse>() + size_of_val(&*series.values)).sum();
+    cancel.take(bytes).map_err(RenderError::from)?;
     let names: Vec<&str> = found.iter().map(|series| series.name.as_str()).collect();
     let policies = backend.policies(&names);
     let path_expression =
@@ -156,7 +169,7 @@ fn series(backend: &dyn Backend, request: &FetchRequest, found: Vec<Fetched>) ->
         request_stop_time: request.stop_time,
         name: series.name,
     };
-    found.into_iter().zip(policies).map(response).collect()
+    Ok(found.into_iter().zip(policies).map(response).collect())
 }
 
 fn metric_info(name: &str, policy: &Policy) -> MetricsInfoResponse {

@@ -124,7 +124,8 @@ fn a_body_waits_for_memory_and_is_then_put_off() {
         ..Default::default()
     };
     let server = Server::with(config);
-    *server.backend.greed.lock() = 16 << 20;
+    // The target itself takes a little.
+    *server.backend.greed.lock() = (16 << 20) - 192;
     let mut asking = server.connect();
     asking.write_all(b"GET /render?target=greedy&format=json HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
     until(|| server.telemetry.query_memory.get() == 16 << 20);
@@ -135,11 +136,67 @@ fn a_body_waits_for_memory_and_is_then_put_off() {
     drop(asking);
     until(|| server.telemetry.query_memory.get() == 0);
     assert_eq!(server.post("/metrics/find", "query=a.*").status, 200);
-    *server.backend.greed.lock() = (16 << 20) + 1;
+    *server.backend.greed.lock() = 16 << 20;
     let reply = server.get("/render?target=greedy");
     assert_eq!((reply.status, reply.header("retry-after")), (422, None));
     assert!(reply.body.contains("query.memory_each allows 16 MiB"), "{}", reply.body);
     let text = server.telemetry.prometheus();
     assert!(text.contains("plumbago_queries_refused_total{reason=\"memory\"} 1\n"), "{text}");
     assert!(text.contains("plumbago_queries_refused_total{reason=\"crowded\"} 1\n"), "{text}");
+}
+
+/// A week of seconds: fourteen megabytes.
+const LONG: &str = "target=time('a,b',1)&from=0&until=604800&now=604800";
+
+#[test]
+fn a_long_answer_is_sent_while_it_is_written() {
+    let server = Server::start();
+    let reply = server.get(&format!("/render?{LONG}&format=json"));
+    assert_eq!((reply.status, reply.header("content-length")), (200, None));
+    let document: Value = serde_json::from_str(&reply.body).unwrap();
+    let points = document[0]["datapoints"].as_array().unwrap();
+    assert_eq!((points.len(), &points[70_000]), (604_800, &json!([70_000.0, 70_000])));
+    let called = server.get(&format!("/render?{LONG}&format=json&jsonp=f"));
+    assert_eq!(called.body, format!("f({})", reply.body));
+    let table = server.get(&format!("/render?{LONG}&format=csv"));
+    assert_eq!(table.body.lines().count(), 604_800);
+    assert_eq!(table.body.lines().nth(70_000), Some("\"a,b\",1970-01-01 19:26:40,70000.0"));
+    until(|| server.telemetry.query_memory.get() == 0);
+    let queries = server.json("/internal/queries");
+    assert!(
+        queries["slowest"].as_array().unwrap().iter().all(|query| query["outcome"] == "answered"),
+        "{queries}"
+    );
+    let longest = queries["slowest"].as_array().unwrap().iter().map(|query| query["bytes"].as_u64()).max();
+    assert_eq!(longest.flatten(), Some(table.bytes.len() as u64), "{queries}");
+}
+
+#[test]
+fn a_client_that_leaves_while_it_is_sent_to_gives_the_memory_back() {
+    let server = Server::start();
+    let mut asking = server.connect();
+    asking
+        .write_all(format!("GET /render?{LONG}&format=json HTTP/1.1\r\nhost: x\r\n\r\n").as_bytes())
+        .unwrap();
+    asking.read_exact(&mut [0; 1000]).unwrap();
+    let shown = running(&server, "send");
+    assert!(server.telemetry.query_memory.get() >= 604_800 * 8, "{shown}");
+    drop(asking);
+    until(|| server.telemetry.query_memory.get() == 0);
+    assert_eq!(server.json("/internal/queries")["slowest"][0]["outcome"], "abandoned");
+}
+
+#[test]
+fn an_answer_that_is_being_sent_can_be_cancelled() {
+    let server = Server::start();
+    let mut asking = server.connect();
+    let request = format!("GET /render?{LONG}&format=json HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+    asking.write_all(request.as_bytes()).unwrap();
+    asking.read_exact(&mut [0; 1000]).unwrap();
+    let id = running(&server, "send")["id"].as_u64().unwrap();
+    assert_eq!(server.post("/internal/queries/cancel", &format!("id={id}")).status, 200);
+    let mut rest = Vec::new();
+    let _ = asking.read_to_end(&mut rest);
+    assert!(!rest.ends_with(b"0\r\n\r\n"), "the client cannot tell that the answer is not complete");
+    until(|| server.telemetry.query_memory.get() == 0);
 }
