@@ -113,7 +113,7 @@ fn url(server: &Running<'_>) -> String {
 
 /// Writes whisper files below `tree`, as carbon lays them out. They are in the page cache afterwards.
 fn write_tree(tree: &Path, files: usize) -> Result<()> {
-    let policy: Policy = "1440*60s|average|0.5".parse()?;
+    let policy: Policy = "1440*60s|average|0.5".parse().map_err(anyhow::Error::msg)?;
     let mut noise = Noise::new(7);
     let first = u32::try_from(now())? / 60 * 60 - 60 * (POINTS as u32 - 1);
     for nth in 0..files {
