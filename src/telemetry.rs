@@ -74,6 +74,7 @@ macro_rules! telemetry {
 telemetry! {
     points_received: "counter" "plumbago_points_received_total" "Points read from sockets, good or bad.",
     points_stored: "counter" "plumbago_points_stored_total" "Points written to the log and readable.",
+    last_point: "gauge" "plumbago_last_point_timestamp_seconds" "When a point of a sender was stored last, in seconds since 1970; 0 before the first.",
     points_imported: "counter" "plumbago_points_imported_total" "Slots written by imports, over all stages.",
     metrics_created: "counter" "plumbago_metrics_created_total" "Metrics seen for the first time.",
     metrics_renamed: "counter" "plumbago_metrics_renamed_total" "Metrics that were given other names.",
@@ -116,6 +117,7 @@ telemetry! {
     requests: "counter" "plumbago_http_requests_total" "HTTP requests.",
     request_errors: "counter" "plumbago_http_errors_total" "HTTP requests answered with an error status.",
     queries_active: "gauge" "plumbago_queries_active" "Queries that wait, run, or send their answer.",
+    queries_waiting: "gauge" "plumbago_queries_waiting" "Of these, those that wait for their turn because query.max_concurrent others run.",
     queries_slow: "counter" "plumbago_queries_slow_total" "Queries that took longer than query.slow.",
     query_memory: "gauge" "plumbago_query_memory_bytes" "Memory that queries use.",
     query_memory_limit: "gauge" "plumbago_query_memory_limit_bytes" "Memory that all queries together may use (query.memory).",
@@ -143,6 +145,11 @@ impl Telemetry {
     /// How many queries were refused or given up for `reason`.
     pub fn refused(&self, reason: Refusal) -> u64 {
         self.refused[reason as usize].get()
+    }
+
+    /// How many queries were refused or given up.
+    pub fn all_refused(&self) -> u64 {
+        Refusal::ALL.into_iter().map(|reason| self.refused(reason)).sum()
     }
 
     /// A thread that is watched has started.

@@ -52,6 +52,7 @@ const LIBRARIES: &[(&str, &[&str])] = &[
     ("rustls", &["src/pem.rs", "src/receive", "src/store/cassandra"]),
     ("anyhow", &["src/main.rs", "src/cli", "src/server"]),
     ("clap", &["src/main.rs", "src/cli"]),
+    ("mimalloc", &["src/main.rs"]),
     (
         "tokio",
         &[

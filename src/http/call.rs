@@ -20,6 +20,9 @@ use super::{Api, carbonapi};
 /// Longest body that is read. Grafana's largest dashboards stay far below.
 const MAX_BODY_BYTES: usize = 2 * 1024 * 1024;
 
+/// Bytes of a body that need no memory of the queries: a form that a dashboard sends should not wait behind large renders.
+const FREE: usize = 8 * 1024;
+
 /// Times a body is in memory: as it came, and taken apart.
 const COPIES: usize = 3;
 
@@ -114,7 +117,7 @@ async fn collect(
             if bytes.len() + data.len() > limit {
                 return Err(Failure::TooLarge(limit));
             }
-            if let Some(memory) = memory {
+            if let Some(memory) = memory.filter(|_| bytes.len() + data.len() > FREE) {
                 let more = memory.lend(COPIES * data.len()).await?;
                 match &mut loan {
                     Some(loan) => loan.add(more),

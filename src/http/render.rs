@@ -79,7 +79,7 @@ pub(super) async fn handle(State(api): State<Arc<Api>>, call: Call) -> Result<Re
     let report = running.query().report();
     let body = match value.text {
         Written::Whole(bytes) => running.body(bytes),
-        Written::Later(text) => stream::body(text, running),
+        Written::Later(text) => stream::body(*text, running),
     };
     let mut response = reply::body(StatusCode::OK, content_type, body);
     report.write_headers(&mut response);
@@ -107,7 +107,7 @@ enum Written {
     /// All of it.
     Whole(Vec<u8>),
     /// The series, which are written while they are sent.
-    Later(stream::Text),
+    Later(Box<stream::Text>),
 }
 
 /// Names the targets that could not be parsed in headers and in the log. The others were drawn, so the client sees no error.
@@ -187,7 +187,7 @@ impl Ask {
         let text = match self.long_text(&series)? {
             Some(text) => {
                 cancel.take(stream::PIECES_BYTES)?;
-                Written::Later(text)
+                Written::Later(Box::new(text))
             }
             None => {
                 cancel.take(self.room(&series))?;

@@ -100,10 +100,27 @@ impl Workers {
         if let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() {
             return Ok(permit);
         }
+        let _waiting = Waiting::begin(&self.telemetry);
         let turn = Arc::clone(&self.permits).acquire_owned();
         match tokio::time::timeout(timeout.min(MAX_QUEUE_WAIT), turn).await {
             Ok(Ok(permit)) => Ok(permit),
             _ => Err(Failure::Busy),
         }
+    }
+}
+
+/// Counts a query while it waits, also if its client leaves meanwhile.
+struct Waiting<'a>(&'a Telemetry);
+
+impl<'a> Waiting<'a> {
+    fn begin(telemetry: &'a Telemetry) -> Self {
+        telemetry.queries_waiting.add(1);
+        Self(telemetry)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.queries_waiting.sub(1);
     }
 }

@@ -39,5 +39,6 @@ mod rename;
 mod restart;
 mod rules;
 mod skip;
+mod surface;
 mod tags;
 mod tls;

@@ -12,8 +12,11 @@ use super::memory::{Loan, shown};
 use super::{Queries, Question, Report};
 use plumbago_model::{Account, Cancel, Phase, QueryError};
 
-/// Bytes that are borrowed at once: a usual query comes for more only a few times.
-const BORROWED: usize = 256 * 1024;
+/// Bytes that every query has without asking: what a usual find takes, which should not wait behind large renders.
+const FREE: usize = 64 * 1024;
+
+/// Beyond what it uses, a query borrows this at most for its functions and its answer.
+const AHEAD: usize = 10 << 20;
 
 /// Bytes that a query keeps for later when it gives memory back.
 const KEPT: usize = 4 << 20;
@@ -157,7 +160,8 @@ impl Query {
         }
     }
 
-    /// Borrows what is missing to `used` bytes.
+    /// Borrows what is missing to `used` bytes, and as much as the query will probably need later: a query that waits while it has
+    /// memory is in the way of all others.
     fn borrow(&self, used: usize) -> Result<(), QueryError> {
         let memory = self.queries.memory();
         let each = memory.each();
@@ -170,12 +174,11 @@ impl Query {
         }
         let mut loan = self.loan.lock();
         let lent = loan.as_ref().map_or(0, Loan::bytes);
-        let missing = used.saturating_sub(lent);
-        if missing == 0 {
+        if used <= FREE + lent {
             return Ok(());
         }
-        let wanted = missing.max(BORROWED.min(each.saturating_sub(lent)));
-        let more = memory.lend_blocking(wanted, || self.is_wanted())?;
+        let wanted = (2 * used + AHEAD.min(4 * used)).min(each);
+        let more = memory.lend_blocking(wanted - lent, lent > 0, || self.is_wanted())?;
         self.lent.fetch_add(more.bytes(), Ordering::Relaxed);
         match &mut *loan {
             Some(loan) => loan.add(more),
@@ -189,7 +192,8 @@ impl Account for Query {
     fn take(&self, bytes: usize) -> Result<(), QueryError> {
         let bytes = bytes.min(MOST);
         let used = self.used.fetch_add(bytes, Ordering::Relaxed) + bytes;
-        let granted = if used <= self.lent.load(Ordering::Relaxed) { Ok(()) } else { self.borrow(used) };
+        let granted =
+            if used <= FREE + self.lent.load(Ordering::Relaxed) { Ok(()) } else { self.borrow(used) };
         match granted {
             Ok(()) => self.most_used.fetch_max(used, Ordering::Relaxed),
             Err(_) => self.used.fetch_sub(bytes, Ordering::Relaxed),

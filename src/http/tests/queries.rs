@@ -129,13 +129,19 @@ fn a_body_waits_for_memory_and_is_then_put_off() {
     let mut asking = server.connect();
     asking.write_all(b"GET /render?target=greedy&format=json HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
     until(|| server.telemetry.query_memory.get() == 16 << 20);
-    for reply in [server.post("/metrics/find", "query=a.*"), server.get("/render?target=greedy")] {
+    assert_eq!(
+        server.post("/metrics/find", "query=a.*").status,
+        200,
+        "a small one needs no memory of others"
+    );
+    let large = format!("query=a.*&x={}", "y".repeat(20_000));
+    for reply in [server.post("/metrics/find", &large), server.get("/render?target=greedy")] {
         assert_eq!((reply.status, reply.header("retry-after")), (503, Some("1")));
         assert!(reply.body.contains("16 MiB that query.memory allows"), "{}", reply.body);
     }
     drop(asking);
     until(|| server.telemetry.query_memory.get() == 0);
-    assert_eq!(server.post("/metrics/find", "query=a.*").status, 200);
+    assert_eq!(server.post("/metrics/find", &large).status, 200);
     *server.backend.greed.lock() = 16 << 20;
     let reply = server.get("/render?target=greedy");
     assert_eq!((reply.status, reply.header("retry-after")), (422, None));
