@@ -7,6 +7,7 @@
 //! | step | module      | what happens                                                        |
 //! |------|-------------|---------------------------------------------------------------------|
 //! | –    | [`config`]  | TOML, flags, environment and carbon's own files become one `Config` |
+//! | –    | [`auth`]    | who calls, what they may do, and to which metrics                   |
 //! | 1    | [`receive`] | sockets: bytes arrive, limits and back-pressure, no meaning         |
 //! | 2    | [`parse`]   | bytes become points: carbon plaintext and pickle, no I/O            |
 //! | 2½   | [`rules`]   | names are refused, renamed and gathered, where somebody asks for it |
@@ -21,6 +22,10 @@
 //! [`bundle`] is everything kept of one metric, on its way between stores, servers and files. [`whisper`] reads and writes Graphite's files. [`plumbago_model`] has the nouns all of them speak in. [`server`] wires all of it; [`cli`] is the command line. `tests/architecture.rs` checks who may use whom.
 
 pub mod config;
+
+pub mod certificate;
+
+pub mod auth;
 
 pub mod receive;
 

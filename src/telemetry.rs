@@ -6,6 +6,7 @@
 mod disk;
 mod endpoints;
 mod histogram;
+mod logins;
 mod process;
 mod refusal;
 mod text;
@@ -20,6 +21,7 @@ use text::Text;
 pub use disk::Disk;
 pub use endpoints::Endpoints;
 pub use histogram::{Durations, Histogram};
+pub use logins::{Logins, TurnedAway};
 pub use process::Process;
 pub use refusal::Refusal;
 
@@ -57,6 +59,8 @@ macro_rules! telemetry {
             $(#[doc = $help] pub $field: Counter,)*
             /// HTTP requests, by endpoint.
             pub endpoints: Endpoints,
+            /// Callers who were turned away.
+            pub logins: Logins,
             disk: Mutex<Disk>,
             rejected: [Counter; Reject::ALL.len()],
             refused: [Counter; Refusal::ALL.len()],
@@ -83,6 +87,7 @@ telemetry! {
     spool_points: "gauge" "plumbago_spool_points" "Points in the log that are not in the store yet.",
     connections: "gauge" "plumbago_connections" "Open carbon connections.",
     connections_refused: "counter" "plumbago_connections_refused_total" "Carbon connections over the limit.",
+    senders_refused: "counter" "plumbago_senders_refused_total" "Carbon connections and datagrams from addresses that are not in listen.allow.",
     connections_idle_closed: "counter" "plumbago_connections_idle_closed_total" "Carbon connections closed because they were idle.",
     handshakes_failed: "counter" "plumbago_tls_handshakes_failed_total" "Carbon connections whose TLS handshake failed.",
     cache_queries: "counter" "plumbago_cache_queries_total" "Queries at listen.cache_query.",
@@ -95,6 +100,7 @@ telemetry! {
     merges: "counter" "plumbago_merges_total" "Times the blocks of a partition were merged.",
     partitions_expired: "counter" "plumbago_partitions_expired_total" "Partitions dropped because their retention passed.",
     slots_deleted: "counter" "plumbago_slots_deleted_total" "Slots that were deleted by a range of time.",
+    tombstones: "counter" "plumbago_tombstones_total" "Deletions of partitions, and of ranges within one, that were sent to the cluster for ranges of time.",
     backups: "counter" "plumbago_backups_total" "Backups that were made.",
     backup_failures: "counter" "plumbago_backup_failures_total" "Backups that failed.",
     backup_time: "gauge" "plumbago_backup_last_success_timestamp_seconds" "When the last backup since the start was complete, in seconds since 1970; 0 without one.",
@@ -173,6 +179,7 @@ impl Telemetry {
         self.each(|kind, name, help, value| text.single(kind, name, help, value));
         self.write_labelled(&mut text);
         self.endpoints.write(&mut text);
+        self.logins.write(&mut text);
         self.disk.lock().write(&mut text);
         Process::read().write(&mut text);
         text.finish()

@@ -67,10 +67,10 @@ pub(crate) fn run() {
     }
     let query = TagQuery::new(&["name=metric07"]).unwrap();
     let asked = Asked { text: "", conditions: &query.conditions() };
-    let (took, hits) = median(|| shared.complete_tags(asked, "", 100, &Cancel::never()).unwrap().len());
+    let (took, hits) = median(|| shared.all().complete_tags(asked, "", 100, &Cancel::never()).unwrap().len());
     println!("complete tags of name=metric07 {:>8.2} ms, {hits} tags", took.as_secs_f64() * 1e3);
     let complete =
-        |prefix| shared.complete_values(asked, "host", prefix, 100, &Cancel::never()).unwrap().len();
+        |prefix| shared.all().complete_values(asked, "host", prefix, 100, &Cancel::never()).unwrap().len();
     for prefix in ["", "host-4"] {
         let (took, hits) = median(|| complete(prefix));
         println!("complete values of host `{prefix}` {:>8.2} ms, {hits} values", took.as_secs_f64() * 1e3);

@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 from unittest import TestCase
+from unittest.mock import patch
 
 from plumbago_graphite.client import shared_client
 from plumbago_graphite.options import Options
@@ -38,3 +39,12 @@ class Settings(TestCase):
         one, same = Options.of(settings(PLUMBAGO_HEADERS={"a": "b"})), Options.of(settings(PLUMBAGO_HEADERS={"a": "b"}))
         self.assertIs(shared_client(one), shared_client(same))
         self.assertIsNot(shared_client(one), shared_client(Options.of(settings())))
+
+    def test_a_token_is_sent_and_not_shown(self) -> None:
+        given = Options.of(settings(PLUMBAGO_TOKEN="plumbago_1\n"))
+        self.assertEqual(given.headers, (("Authorization", "Bearer plumbago_1"),))
+        self.assertNotIn("plumbago_1", repr(given))
+        with patch.dict("os.environ", {"PLUMBAGO_TOKEN": "plumbago_2"}):
+            self.assertEqual(Options.of(settings()).headers, (("Authorization", "Bearer plumbago_2"),))
+            own = Options.of(settings(PLUMBAGO_HEADERS={"Authorization": "Basic x"}))
+        self.assertEqual(own.headers, (("Authorization", "Basic x"),))

@@ -4,6 +4,7 @@ mod between;
 mod metrics;
 mod moving;
 mod upkeep;
+mod users;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -11,7 +12,7 @@ use std::path::PathBuf;
 use clap::{Arg, ArgAction, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 
 pub use between::{Compare, Elsewhere, Fill};
-pub use metrics::{Cardinality, Copy, Delete, Find, Info, Read, Rename, Usage, Write};
+pub use metrics::{Cardinality, Copy, Delete, Find, Info, Read, Rename, Top, Usage, Write};
 pub use moving::{
     Export, ExportCsv, ExportSelection, ExportTo, ExportWhisper, Import, ImportFrom, ImportWhisper,
 };
@@ -19,6 +20,7 @@ pub use upkeep::{
     Backup, Clean, Dump, Fsck, Reload, Repair, Restore, RetentionAction, RetentionCommand, RetentionPlan,
     Schema, SchemaAction, Stats,
 };
+pub use users::{User, UserAction, UserAdd, UserList, UserRevoke};
 
 /// A Graphite-compatible metrics server.
 ///
@@ -91,6 +93,9 @@ pub struct Global {
     /// Output format: text for people, JSON for programs
     #[arg(long, value_enum, value_name = "FORM", default_value_t = Output::Text, global = true)]
     pub output: Output,
+    /// File with the token for a server that asks for a login [default: $PLUMBAGO_TOKEN, the token itself]
+    #[arg(long, value_name = "FILE", global = true)]
+    pub token_file: Option<PathBuf>,
     /// Log more; twice for even more. $PLUMBAGO_LOG takes a filter such as `plumbago::http=debug`
     #[arg(long, short, action = ArgAction::Count, global = true, conflicts_with = "quiet")]
     pub verbose: u8,
@@ -187,7 +192,10 @@ pub enum Command {
     ///
     /// With --from and --until, only the points of that time go, from every stage, and the metrics stay: slots that start at --from or
     /// later, and before --until. An aggregated slot at the edge is made again from the finer points that are left. Where these
-    /// have expired, it stays as it is. Points that are sent later are stored as usual. The embedded store only.
+    /// have expired, it stays as it is. Points that are sent later are stored as usual. With Cassandra, every server does so with its
+    /// part of the slot, within seconds.
+    ///
+    /// On a terminal it asks before it deletes; --yes is the answer.
     #[command(after_help = "Examples:
   plumbago delete --dry-run 'servers.old1.**'
   plumbago delete 'servers.old1.**'
@@ -276,6 +284,20 @@ pub enum Command {
   plumbago cardinality servers --depth 2        below servers, by two more components
   plumbago cardinality --limit 5 --output json")]
     Cardinality(Cardinality),
+    /// Show the busiest prefixes, the newest metrics, and those that nobody reads
+    ///
+    /// Lists where most points come in, as the rate of the last minutes, the last minutes in which metrics were created, and the
+    /// newest metrics. With --never-read it lists where metrics are that no query has ever read, and the oldest of them. While a
+    /// server runs, the command asks it. A stopped store knows everything but the rate. With Cassandra, the tables say what is new and
+    /// what is read, and the server of the configuration says what it receives, if it runs. Dates of the embedded store are to the
+    /// minute for creations and to the day for reads. Exits with 1 if there is no metric below PREFIX.
+    #[command(after_help = "Examples:
+  plumbago top
+  plumbago top --below servers --depth 2        below servers, by two more components
+  plumbago top --never-read --limit 50
+  plumbago top --never-read --limit 1000000 --output json | jq -r '.never_read.names[].name'
+  plumbago top --url http://127.0.0.1:8080")]
+    Top(Top),
     /// Print numbers about the whole store
     ///
     /// Text shows sizes with units and retentions in words; JSON has exact bytes.
@@ -367,14 +389,32 @@ pub enum Command {
   plumbago clean --unwritten-for 90d
   plumbago clean --url http://127.0.0.1:8080")]
     Clean(Clean),
-    /// Complete names in Cassandra that were half created or half deleted
+    /// Put names right that are incomplete
     ///
-    /// Creates missing directories above metrics and missing rows of names, and removes what is left of deleted metrics. It is
-    /// safe while servers write.
+    /// In Cassandra, completes what was half created or half deleted: creates missing directories above metrics and missing rows of
+    /// names, and removes what is left of deleted metrics.
+    ///
+    /// The embedded store keeps names and points in one transaction, so that nothing can be half done. There it compares the
+    /// catalogue with the index, and makes metrics findable that are not. It does not look into blocks: `plumbago fsck` does, and
+    /// `plumbago restore` brings back what is damaged.
+    ///
+    /// Both are safe while servers write.
     #[command(after_help = "Examples:
   plumbago repair --dry-run
-  plumbago repair")]
+  plumbago repair
+  plumbago repair --url http://127.0.0.1:8080")]
     Repair(Repair),
+    /// Make, list and revoke logins
+    ///
+    /// Writes the files of [auth] in the configuration: auth.users_file, auth.tokens_file and auth.htpasswd_file. A running server
+    /// reads them again within a second or two.
+    #[command(after_help = "Examples:
+  plumbago user add ann --role admin --password
+  plumbago user add grafana --role read --scope 'servers.**' --scope '*;dc=ams'
+  plumbago user add backup --role admin --expires 90d
+  plumbago user list
+  plumbago user revoke grafana")]
+    User(User),
     /// Say how much disk and memory some metrics will need
     ///
     /// Prints the formula with its figures. The real size depends on the values: constants take less, noise takes more.

@@ -20,7 +20,7 @@ pub use arguments::{
     Elsewhere, Estimate, Export, ExportCsv, ExportSelection, ExportTo, ExportWhisper, Fill, Find, Fsck,
     Global, Import, ImportFrom, ImportWhisper, Info, LogFormat, ManPage, Output, Read, Reload, Rename,
     Repair, Restore, RetentionAction, RetentionCommand, RetentionPlan, Schema, SchemaAction, Server, Stats,
-    Usage, Write,
+    Top, Usage, User, UserAction, UserAdd, UserList, UserRevoke, Write,
 };
 
 use crate::config::{ConfigError, Loaded, Sources};
@@ -44,6 +44,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
             Ok(())
         });
     }
+    operations::read_token(arguments.global.token_file.as_deref())?;
     let loaded = load(&arguments.global)?;
     for warning in &loaded.warnings {
         tracing::warn!("{warning}");
@@ -64,6 +65,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         Command::Fill(args) => operations::fill(config, args, output),
         Command::Du(args) => operations::du(config, args, output),
         Command::Cardinality(args) => operations::cardinality(config, args, output),
+        Command::Top(args) => operations::top(config, args, output),
         Command::Stats(args) => operations::stats(config, args, output),
         Command::Info(args) => operations::info(config, args, output),
         Command::Retention(RetentionCommand { action: RetentionAction::Plan(args) }) => {
@@ -77,6 +79,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         Command::Schema(args) => operations::schema(config, args, output),
         Command::Clean(args) => operations::clean(config, args, output),
         Command::Repair(args) => operations::repair(config, args, output),
+        Command::User(args) => operations::user(config, args, output),
         Command::Estimate(args) => to_stdout(|out| estimate::run(config, args, output, out)),
         Command::Man(_) | Command::Completions(_) => Ok(()),
     }

@@ -56,6 +56,16 @@ pub(super) fn count(number: u64, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
+/// `2026-01-31T10:00:00Z`
+pub(super) fn moment(secs: u32) -> String {
+    jiff::Timestamp::from_second(i64::from(secs)).map(|time| time.to_string()).unwrap_or_default()
+}
+
+/// `2026-01-31`
+pub(super) fn day(secs: u32) -> String {
+    moment(secs).split('T').next().unwrap_or_default().to_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

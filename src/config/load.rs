@@ -11,8 +11,8 @@ use super::raw::{self, Raw};
 use super::resolved::{Config, Http, Ingest, NameRules, OwnMetrics, Query, Server, Store, StoreKind};
 use super::retention_rules::{DEFAULT_AGGREGATION, Forgetting, RetentionRules};
 use super::{
-    Cassandra, ConfigError, Listen, ListenTls, Origin, Settings, Sources, Tls, document, storage_aggregation,
-    storage_schemas,
+    Auth, Cassandra, ConfigError, Listen, ListenTls, Origin, Settings, Sources, Tls, document,
+    storage_aggregation, storage_schemas,
 };
 
 /// A configuration and where it came from.
@@ -69,14 +69,16 @@ fn refuse_shared_address(listen: &Listen, settings: &Settings) -> Result<(), Con
 fn listen(raw: raw::Listen, tls: raw::ListenTls, settings: &Settings) -> Result<Listen, ConfigError> {
     let mut listen = Listen {
         http: raw.http.0,
+        https: raw.https.0,
         carbon: raw.carbon.0,
         pickle: raw.pickle.0,
         carbon_tls: raw.carbon_tls.0,
         pickle_tls: raw.pickle_tls.0,
         cache_query: raw.cache_query.0,
+        allow: raw.allow.0,
         tls: None,
     };
-    if listen.carbon_tls.or(listen.pickle_tls).is_none() {
+    if listen.https.or(listen.carbon_tls).or(listen.pickle_tls).is_none() {
         return Ok(listen);
     }
     let needed = |key: &str, path: MaybePath| {
@@ -84,7 +86,7 @@ fn listen(raw: raw::Listen, tls: raw::ListenTls, settings: &Settings) -> Result<
             at: settings.origin(key),
             key: key.to_owned(),
             message:
-                "listen.carbon_tls and listen.pickle_tls need a certificate and its key: name both files"
+                "listen.https, listen.carbon_tls and listen.pickle_tls need a certificate and its key: name both files"
                     .to_owned(),
         })
     };
@@ -95,6 +97,46 @@ fn listen(raw: raw::Listen, tls: raw::ListenTls, settings: &Settings) -> Result<
         handshake_timeout: tls.handshake_timeout.0,
     });
     Ok(listen)
+}
+
+/// A login needs a user, and who vouches for one must be known.
+fn resolve_auth(raw: raw::Auth, listen: &Listen, settings: &Settings) -> Result<Auth, ConfigError> {
+    let auth = Auth {
+        users_file: raw.users_file.0,
+        tokens_file: raw.tokens_file.0,
+        htpasswd_file: raw.htpasswd_file.0,
+        certificates: raw.certificates.0,
+        proxy_header: raw.proxy_header.0,
+        proxies: raw.proxies.0,
+        anonymous: raw.anonymous.0,
+        session: raw.session.0,
+        max_failures: u32::try_from(raw.max_failures.0).expect("its kind allows up to a million"),
+    };
+    let asks = listen.tls.as_ref().is_some_and(|tls| tls.client_ca_file.is_some());
+    let missing = [
+        (
+            auth.is_on() && auth.users_file.is_none(),
+            "auth.users_file",
+            "name the file that gives users their roles; `plumbago user add` writes it",
+        ),
+        (
+            auth.proxy_header.is_some() && auth.proxies.is_empty(),
+            "auth.proxies",
+            "auth.proxy_header needs the addresses of the proxies that are to be believed",
+        ),
+        (
+            auth.certificates && !asks,
+            "auth.certificates",
+            "set a listener with TLS and listen.tls.client_ca_file, which says who signs the certificates of clients",
+        ),
+    ];
+    match missing.into_iter().find(|(is_missing, ..)| *is_missing) {
+        None => Ok(auth),
+        Some((_, key, message)) => {
+            let (key, message) = (key.to_owned(), message.to_owned());
+            Err(ConfigError::BadValue { at: settings.origin(&key), key, message })
+        }
+    }
 }
 
 /// Inline rules come first: they are more specific, and can override a file that is shared with carbon.
@@ -140,8 +182,10 @@ fn carbon_file(
 }
 
 fn resolve(raw: Raw, retention: RetentionRules, settings: &Settings) -> Result<Config, ConfigError> {
+    let listen = listen(raw.listen, raw.listen_tls, settings)?;
     Ok(Config {
-        listen: listen(raw.listen, raw.listen_tls, settings)?,
+        auth: resolve_auth(raw.auth, &listen, settings)?,
+        listen,
         store: resolve_store(raw.store),
         cassandra: resolve_cassandra(raw.cassandra, raw.tls),
         ingest: resolve_ingest(raw.ingest),

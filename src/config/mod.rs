@@ -6,11 +6,13 @@
 //! | 2    | `sources`                                                  | which file, which variables, which flags     |
 //! | 3    | `document`, `settings`                                     | layers: each key gets a value and its origin |
 //! | 4    | `inline_rule`, `storage_schemas`, `storage_aggregation`    | rules, from our file and from carbon's       |
-//! | 5    | `load`, `resolved`, `listen`, `cassandra`                  | every value checked, ready for the program   |
+//! | 5    | `load`, `resolved`, `listen`, `auth`, `cassandra`           | every value checked, ready for the program   |
 //! | 6    | `rules`, `matcher`                                         | which policy a name gets                     |
 //!
 //! `reference` makes the documentation from the same table.
 
+mod addresses;
+mod auth;
 mod cassandra;
 mod document;
 mod error;
@@ -33,6 +35,8 @@ mod sources;
 mod storage_aggregation;
 mod storage_schemas;
 
+pub use addresses::{Addresses, Network};
+pub use auth::Auth;
 pub use cassandra::{Cassandra, CassandraIndex, ConsistencyLevel, Secret, Tls};
 pub use error::ConfigError;
 pub use keys::{KEYS, Key};

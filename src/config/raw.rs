@@ -7,9 +7,9 @@ use serde::Deserialize;
 
 use super::keys::{Key, Section};
 use super::kinds::{
-    ConsistencyChoice, FilePath, ForgetTime, IndexChoice, Keyspace, Kind, Listener, MaybePath, MaybeSecret,
-    MaybeText, Memory, Number, OriginList, Retentions, RuleTables, Size, StoreChoice, Switch, Text, TextList,
-    Time, WriterId,
+    AddressList, ConsistencyChoice, FilePath, ForgetTime, IndexChoice, Keyspace, Kind, Listener, MaybePath,
+    MaybeSecret, MaybeText, Memory, Number, OriginList, Retentions, RoleChoice, RuleTables, Size,
+    StoreChoice, Switch, Text, TextList, Time, WriterId,
 };
 
 /// A number that may be anything.
@@ -58,17 +58,19 @@ macro_rules! sections {
 sections! {
     listen: Listen "listen" "Where to listen. Each is an `IP:port`; `\"off\"` or `\"\"` switches a listener off." {
         http: Listener = r#""127.0.0.1:8080""#, "The Graphite HTTP API, health and counters.";
+        https: Listener = r#""off""#, "The same over TLS, HTTP/1.1 and HTTP/2, with the certificate of `[listen.tls]`.";
         carbon: Listener = r#""127.0.0.1:2003""#, "Carbon plaintext over TCP, and over UDP unless `ingest.udp` is false.";
         pickle: Listener = r#""127.0.0.1:2004""#, "Carbon pickle over TCP.";
         carbon_tls: Listener = r#""off""#, "Carbon plaintext over TLS, with the certificate of `[listen.tls]`.";
         pickle_tls: Listener = r#""off""#, "Carbon pickle over TLS.";
         cache_query: Listener = r#""off""#, "Carbon's cache queries, for graphite-web's `CARBONLINK_HOSTS`; carbon's own port is 7002.";
+        allow: AddressList = "[]", "Addresses and networks, such as `\"10.0.0.0/8\"`, that may send points and cache queries: carbon, pickle, both over TLS, and UDP; `[]` allows all. It does not apply to HTTP.";
     }
 
-    listen_tls: ListenTls "listen.tls" "The certificate for `listen.carbon_tls` and `listen.pickle_tls`. The files are reloaded when they change." {
-        cert_file: MaybePath = r#""""#, "Certificate to present to senders, in PEM, followed by its intermediate certificates.";
+    listen_tls: ListenTls "listen.tls" "The certificate for `listen.https`, `listen.carbon_tls` and `listen.pickle_tls`. The files are reloaded when they change." {
+        cert_file: MaybePath = r#""""#, "Certificate to present to clients, in PEM, followed by its intermediate certificates.";
         key_file: MaybePath = r#""""#, "Private key of that certificate, in PEM, without a passphrase.";
-        client_ca_file: MaybePath = r#""""#, "Senders must present a certificate signed by one of these; `\"\"` requires none.";
+        client_ca_file: MaybePath = r#""""#, "Senders must present a certificate signed by one of these, and clients of `listen.https` may; `\"\"` asks for none.";
         handshake_timeout: Time<1> = r#""10s""#, "How long a TLS handshake may take.";
     }
 
@@ -130,6 +132,18 @@ sections! {
         keep_infinite: Switch = "true", "Store `inf` and `-inf` values instead of dropping them.";
         max_event_bytes: Size<64> = r#""64KiB""#, "Longest event that `/events/` accepts, all of its text together.";
         drain_timeout: Time<0> = r#""5s""#, "How long connections may keep sending after the server is asked to stop. In front of Cassandra, also how long the stop may then take to send slots that are not over yet.";
+    }
+
+    auth: Auth "auth" "Who may call over HTTP; docs/SECURITY-SETUP.md goes through it. Without any way to log in, programs on this machine may do everything, and others what `anonymous` allows. The files are reloaded when they change; `plumbago user` writes them." {
+        users_file: MaybePath = r#""""#, "Users with their roles and scopes. Needed as soon as there is a way to log in.";
+        tokens_file: MaybePath = r#""""#, "Hashes of tokens, for `Authorization: Bearer`.";
+        htpasswd_file: MaybePath = r#""""#, "Hashes of passwords, bcrypt or argon2, as `htpasswd -B` writes them, for `Authorization: Basic` and the login page.";
+        certificates: Switch = "false", "The common name in a client's certificate is the name of a user, at `listen.https` and for senders over TLS. Needs `listen.tls.client_ca_file`.";
+        proxy_header: MaybeText = r#""""#, "The header in which a proxy names the user, such as `X-Forwarded-User`; only what comes from `proxies` is believed.";
+        proxies: AddressList = "[]", "The addresses of these proxies.";
+        anonymous: RoleChoice = r#""auto""#, "What callers without a login may do: `\"none\"`, `\"read\"`, `\"write\"` or `\"admin\"`. `\"auto\"` means `\"none\"` where one can log in, and `\"read\"` where not.";
+        session: Time<1> = r#""12h""#, "How long a login on the page lasts.";
+        max_failures: Number<1, 1_000_000> = "10", "Wrong logins that one address may try in a minute; then it gets 429 until the minute is over. What was right before goes on working.";
     }
 
     http: Http "http" "HTTP options." {

@@ -1,15 +1,18 @@
 //! The configuration as the rest of the program sees it: every key has a value, every value was checked.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::{Cassandra, Listen, PageOrigins, RetentionRules, machine};
+use super::{Auth, Cassandra, Listen, PageOrigins, RetentionRules, machine};
 
 /// Everything a server needs to know.
 #[derive(Clone, Debug, Default)]
 pub struct Config {
     /// `[listen]`
     pub listen: Listen,
+    /// `[auth]`
+    pub auth: Auth,
     /// `[store]`
     pub store: Store,
     /// `[store.cassandra]`
@@ -28,6 +31,25 @@ pub struct Config {
     pub server: Server,
     /// `[telemetry]`
     pub own_metrics: OwnMetrics,
+}
+
+impl Config {
+    /// What somebody should know who lets others reach this server, if they may do more than they should.
+    pub fn exposed(&self) -> Option<String> {
+        let elsewhere = |address: Option<SocketAddr>| address.filter(|address| !address.ip().is_loopback());
+        let (http, https) = (elsewhere(self.listen.http), elsewhere(self.listen.https));
+        let open = http.or(https)?;
+        if !self.auth.is_on() {
+            let role = self.auth.anonymous();
+            return Some(format!(
+                "whoever reaches {open} has the role {role} without a login; set up logins (docs/SECURITY-SETUP.md), or listen on 127.0.0.1"
+            ));
+        }
+        let plain = http.filter(|_| self.auth.proxies.is_empty())?;
+        Some(format!(
+            "logins at {plain} (listen.http) are not encrypted; use listen.https, or a proxy that is in auth.proxies"
+        ))
+    }
 }
 
 /// The process.

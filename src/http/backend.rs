@@ -4,12 +4,15 @@ use std::sync::Arc;
 
 use super::browser::Browse;
 use super::{Backups, Care, Moving};
-use crate::index::SharedIndex;
+use crate::index::Sight;
 use graphite_render::Source;
-use plumbago_model::{Cancel, Event, EventFilter, EventId, Policy, QueryError, Verdict};
+use plumbago_model::{Cancel, Event, EventFilter, EventId, Policy, QueryError, Scope, Verdict};
 
 /// The server: names, series, and its health.
 pub trait Backend: TaggedSeries + EventLog + Send + Sync + 'static {
+    /// The same server for somebody who is confined to a scope: what is outside of it is not there.
+    fn within(self: Arc<Self>, scope: &Arc<Scope>) -> Arc<dyn Backend>;
+
     /// Where renders get their series.
     fn source(&self) -> &dyn Source;
 
@@ -66,7 +69,7 @@ pub trait Backend: TaggedSeries + EventLog + Send + Sync + 'static {
 /// Series by their tags.
 pub trait TaggedSeries {
     /// All names, if they are all in memory.
-    fn index(&self) -> Result<&SharedIndex, QueryError>;
+    fn index(&self) -> Result<Sight<'_>, QueryError>;
 
     /// Creates series that do not exist yet. Returns the names under which they are stored.
     fn tag_series(&self, paths: &[&str]) -> Result<Vec<String>, QueryError>;

@@ -1,9 +1,7 @@
 //! `/internal/backup`: a copy of the store, in a directory of the server's machine.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
@@ -13,7 +11,8 @@ use super::call::Call;
 use super::care::required;
 use super::error::Failure;
 use super::find::to_json;
-use super::{Api, reply};
+use super::gate::{Audit, Seen};
+use super::reply;
 
 /// A backup that was made.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -81,7 +80,7 @@ pub trait Backups {
 }
 
 /// `POST /internal/backup`: `dir`. Answers when the backup is complete. It goes on if the caller does not wait.
-pub(super) async fn make(State(api): State<Arc<Api>>, call: Call) -> Result<Response, Failure> {
+pub(super) async fn make(Seen(api): Seen, audit: Audit, call: Call) -> Result<Response, Failure> {
     let dir = PathBuf::from(required(&call, "dir")?);
     if !dir.is_absolute() {
         let shown = dir.display();
@@ -91,17 +90,19 @@ pub(super) async fn make(State(api): State<Arc<Api>>, call: Call) -> Result<Resp
     }
     let work = spawn_blocking(move || {
         let backups = api.backend.backups().ok_or_else(Failure::no_store)?;
-        backups.back_up(&dir).map_err(|error| match error {
+        let made = backups.back_up(&dir).map_err(|error| match error {
             BackupError::Refused(text) => Failure::Refused(text),
             BackupError::Busy(_) => Failure::Conflict(error.to_string()),
             BackupError::Failed(text) => Failure::Store(text),
-        })
+        })?;
+        audit.note("backup", &dir.display().to_string(), made.files);
+        Ok::<_, Failure>(made)
     });
     Ok(answer(&work.await.map_err(|_| Failure::Internal)??))
 }
 
 /// `GET /internal/backup`
-pub(super) async fn state(State(api): State<Arc<Api>>) -> Result<Response, Failure> {
+pub(super) async fn state(Seen(api): Seen) -> Result<Response, Failure> {
     Ok(answer(&api.backend.backups().ok_or_else(Failure::no_store)?.backup_state()))
 }
 

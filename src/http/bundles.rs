@@ -1,9 +1,8 @@
 //! `/internal/import` and `/internal/export`: metrics with all they have, in and out.
 
 use std::ops::ControlFlow;
-use std::sync::Arc;
 
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde_json::json;
@@ -11,8 +10,9 @@ use tokio::task::spawn_blocking;
 
 use super::call::posted;
 use super::error::{Asked, Failure};
+use super::gate::{Audit, Seen};
 use super::params::Params;
-use super::{Api, reply};
+use super::reply;
 use crate::bundle::{self, Bundle, Bundles};
 use plumbago_model::QueryError;
 
@@ -73,7 +73,7 @@ pub trait Moving {
 }
 
 /// `POST /internal/import`
-pub(super) async fn import(State(api): State<Arc<Api>>, request: Request) -> Result<Response, Failure> {
+pub(super) async fn import(Seen(api): Seen, audit: Audit, request: Request) -> Result<Response, Failure> {
     let params = query_of(&request);
     let options = ImportOptions { keep_policy: params.switch("keep_policy")?, window: window(&params)? };
     let limit = api.backend.moving().ok_or_else(Failure::no_store)?.max_import_bytes();
@@ -82,7 +82,9 @@ pub(super) async fn import(State(api): State<Arc<Api>>, request: Request) -> Res
         let bundles: Result<Vec<Bundle>, _> = Bundles::new(&*bytes).collect();
         let bundles = bundles.map_err(|error| Failure::Refused(error.to_string()))?;
         let moving = api.backend.moving().ok_or_else(Failure::no_store)?;
-        moving.import(bundles, options).map_err(|error| Failure::of(error, Asked::Series))
+        let taken = moving.import(bundles, options).map_err(|error| Failure::of(error, Asked::Series))?;
+        audit.note("import", "bundles", taken.metrics);
+        Ok(taken)
     });
     let taken = taken.await.map_err(|_| Failure::Internal)??;
     let refused: Vec<_> =
@@ -102,7 +104,7 @@ pub(super) async fn import(State(api): State<Arc<Api>>, request: Request) -> Res
 
 /// `POST /internal/export`: names, one a line. Answers with bundles of the first of them, as many as fit into
 /// `http.max_import_bytes`; the caller asks again for the rest. Names that are not there are left out.
-pub(super) async fn export(State(api): State<Arc<Api>>, request: Request) -> Result<Response, Failure> {
+pub(super) async fn export(Seen(api): Seen, request: Request) -> Result<Response, Failure> {
     let params = query_of(&request);
     let window = window(&params)?;
     let limit = api.backend.moving().ok_or_else(Failure::no_store)?.max_import_bytes();

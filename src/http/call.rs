@@ -11,11 +11,12 @@ use axum::http::{HeaderMap, HeaderValue, header};
 use hyper::body::Body as _;
 use tokio::time::timeout;
 
+use super::carbonapi;
 use super::error::Failure;
+use super::gate::Gate;
 use super::params::Params;
 use super::queries::Question;
 use super::queries::memory::{Loan, Memory};
-use super::{Api, carbonapi};
 
 /// Longest body that is read. Grafana's largest dashboards stay far below.
 const MAX_BODY_BYTES: usize = 2 * 1024 * 1024;
@@ -44,14 +45,14 @@ pub(super) struct Call {
     _body: Option<Loan>,
 }
 
-impl FromRequest<Arc<Api>> for Call {
+impl FromRequest<Arc<Gate>> for Call {
     type Rejection = Failure;
 
-    async fn from_request(request: Request, api: &Arc<Api>) -> Result<Self, Failure> {
+    async fn from_request(request: Request, gate: &Arc<Gate>) -> Result<Self, Failure> {
         let (head, body) = request.into_parts();
         let mut params = Params::default();
         params.extend(head.uri.query().unwrap_or_default().as_bytes());
-        let (body, loan) = read_body(api, &head.headers, body).await?;
+        let (body, loan) = read_body(gate, &head.headers, body).await?;
         let accept = head.headers.get(header::ACCEPT);
         let ascii = accept.is_none_or(|accept| accept == "application/json");
         let is_message = carbonapi::is_spoken(accept, &params);
@@ -72,13 +73,13 @@ pub(super) struct Posted {
     _body: Option<Loan>,
 }
 
-impl FromRequest<Arc<Api>> for Posted {
+impl FromRequest<Arc<Gate>> for Posted {
     type Rejection = Failure;
 
-    async fn from_request(request: Request, api: &Arc<Api>) -> Result<Self, Failure> {
+    async fn from_request(request: Request, gate: &Arc<Gate>) -> Result<Self, Failure> {
         let (head, body) = request.into_parts();
         let question = Arc::new(Question::of(&head, &Params::default()));
-        let (bytes, _body) = read_body(api, &head.headers, body).await?;
+        let (bytes, _body) = read_body(gate, &head.headers, body).await?;
         Ok(Self { bytes, question, _body })
     }
 }
@@ -91,11 +92,11 @@ pub(super) async fn posted(request: Request, limit: usize) -> Result<Vec<u8>, Fa
 }
 
 /// A body, and the memory of the queries that it takes.
-async fn read_body(api: &Api, headers: &HeaderMap, body: Body) -> Result<(Vec<u8>, Option<Loan>), Failure> {
+async fn read_body(gate: &Gate, headers: &HeaderMap, body: Body) -> Result<(Vec<u8>, Option<Loan>), Failure> {
     if body.is_end_stream() {
         return Ok((Vec::new(), None));
     }
-    let read = collect(MAX_BODY_BYTES, headers, body, Some(api.workers.queries().memory()));
+    let read = collect(MAX_BODY_BYTES, headers, body, Some(gate.memory()));
     timeout(BODY_TIMEOUT, read).await.map_err(|_| Failure::SlowBody)?
 }
 

@@ -1,8 +1,7 @@
-//! Looking after the metrics of a running server: `/internal/delete`, `rename`, `clean`, `usage`, `stats` and `info`.
+//! Looking after the metrics of a running server: `/internal/delete`, `rename`, `clean`, `repair`, `usage`, `stats` and `info`.
 
 use std::sync::Arc;
 
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
@@ -11,7 +10,9 @@ use tokio::task::spawn_blocking;
 use super::call::Call;
 use super::error::{Asked, Failure};
 use super::find::to_json;
+use super::gate::{Audit, Seen};
 use super::{Api, Checked, CopiedMetric, DeletedRange, Reloaded, RetentionPlan, reply};
+use crate::index::{Survey, Top};
 use plumbago_model::QueryError;
 
 /// What was deleted, or would be.
@@ -43,6 +44,19 @@ pub struct Cleaned {
     pub done: bool,
     /// The names, in order.
     pub metrics: Vec<String>,
+}
+
+/// Metrics that could not be found by their names, and can be now, or could.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Repaired {
+    /// False for a trial.
+    pub done: bool,
+    /// How many metrics were looked at.
+    pub checked: u64,
+    /// The names, in order.
+    pub metrics: Vec<String>,
+    /// Those that stay as they are, and why.
+    pub left: Vec<(String, String)>,
 }
 
 /// What some metrics take up.
@@ -88,6 +102,14 @@ pub struct Description {
     pub last: Option<(u32, f64)>,
     /// Bytes of its chunks.
     pub bytes: u64,
+    /// Since when the store notes the dates below; `None` if others do.
+    pub dates_since: Option<u32>,
+    /// When it was created, to the minute. It is older than `dates_since` if that is not known.
+    pub created: Option<u32>,
+    /// The day on which it last received a point.
+    pub updated: Option<u32>,
+    /// The day on which a query last read it.
+    pub read: Option<u32>,
 }
 
 /// Looking after metrics.
@@ -102,6 +124,9 @@ pub trait Care {
     /// Deletes metrics whose last point is older than so many seconds, or than `retention.forget_after`. A trial only lists them.
     fn clean(&self, unwritten_for: Option<u64>, trial: bool) -> Result<Cleaned, QueryError>;
 
+    /// Makes metrics findable that are in the catalogue and not found by their names. A trial only lists them.
+    fn repair(&self, trial: bool) -> Result<Repaired, QueryError>;
+
     /// Deletes the points of the metrics that a glob matches from the first time on and before the second. A trial only counts.
     fn delete_range(&self, query: &str, range: (u32, u32), trial: bool) -> Result<DeletedRange, QueryError>;
 
@@ -113,6 +138,9 @@ pub trait Care {
 
     /// Numbers about the whole store.
     fn stats(&self) -> Result<Stats, QueryError>;
+
+    /// The busiest prefixes, the newest metrics, and those that are never read.
+    fn top(&self, survey: &Survey) -> Result<Top, QueryError>;
 
     /// What is known about a metric, if it is there.
     fn describe_metric(&self, name: &str) -> Result<Option<Description>, QueryError>;
@@ -137,12 +165,12 @@ pub trait Care {
 }
 
 /// `POST /internal/delete`: `query`, and `dry_run` to only list.
-pub(super) async fn delete(State(api): State<Arc<Api>>, call: Call) -> Result<Response, Failure> {
+pub(super) async fn delete(Seen(api): Seen, audit: Audit, call: Call) -> Result<Response, Failure> {
     let (query, trial) = (required(&call, "query")?, call.params.switch("dry_run")?);
     answered(api, move |care| {
         let deleted = care.delete_matching(&query, trial)?;
         if !trial {
-            tracing::info!(query, metrics = deleted.metrics.len(), "metrics were deleted by a call");
+            audit.note("delete", &query, deleted.metrics.len() as u64);
         }
         Ok(Some(deleted))
     })
@@ -150,13 +178,13 @@ pub(super) async fn delete(State(api): State<Arc<Api>>, call: Call) -> Result<Re
 }
 
 /// `POST /internal/rename`: `from`, `to`, and `dry_run` to only list.
-pub(super) async fn rename(State(api): State<Arc<Api>>, call: Call) -> Result<Response, Failure> {
+pub(super) async fn rename(Seen(api): Seen, audit: Audit, call: Call) -> Result<Response, Failure> {
     let (from, to) = (required(&call, "from")?, required(&call, "to")?);
     let trial = call.params.switch("dry_run")?;
     answered(api, move |care| {
         let renamed = care.rename(&from, &to, trial)?;
         if !trial {
-            tracing::info!(from, to, metrics = renamed.metrics.len(), "metrics were renamed by a call");
+            audit.note("rename", &format!("{from} to {to}"), renamed.metrics.len() as u64);
         }
         Ok(Some(renamed))
     })
@@ -164,7 +192,7 @@ pub(super) async fn rename(State(api): State<Arc<Api>>, call: Call) -> Result<Re
 }
 
 /// `POST /internal/clean`: `unwritten_for` in seconds, and `dry_run` to only list.
-pub(super) async fn clean(State(api): State<Arc<Api>>, call: Call) -> Result<Response, Failure> {
+pub(super) async fn clean(Seen(api): Seen, audit: Audit, call: Call) -> Result<Response, Failure> {
     let trial = call.params.switch("dry_run")?;
     let unwritten_for = match call.params.get("unwritten_for").filter(|text| !text.is_empty()) {
         None => None,
@@ -175,35 +203,47 @@ pub(super) async fn clean(State(api): State<Arc<Api>>, call: Call) -> Result<Res
     answered(api, move |care| {
         let cleaned = care.clean(unwritten_for, trial)?;
         if !trial {
-            tracing::info!(
-                metrics = cleaned.metrics.len(),
-                "metrics without new points were deleted by a call"
-            );
+            let what =
+                unwritten_for.map_or_else(|| "retention.forget_after".to_owned(), |secs| format!("{secs} s"));
+            audit.note("clean", &what, cleaned.metrics.len() as u64);
         }
         Ok(Some(cleaned))
     })
     .await
 }
 
+/// `POST /internal/repair`: `dry_run` to only list.
+pub(super) async fn repair(Seen(api): Seen, audit: Audit, call: Call) -> Result<Response, Failure> {
+    let trial = call.params.switch("dry_run")?;
+    answered(api, move |care| {
+        let repaired = care.repair(trial)?;
+        if !trial {
+            audit.note("repair", "names", repaired.metrics.len() as u64);
+        }
+        Ok(Some(repaired))
+    })
+    .await
+}
+
 /// `GET /internal/names`: `query`.
-pub(super) async fn names(State(api): State<Arc<Api>>, call: Call) -> Result<Response, Failure> {
+pub(super) async fn names(Seen(api): Seen, call: Call) -> Result<Response, Failure> {
     let query = required(&call, "query")?;
     answered(api, move |care| care.names(&query).map(Some)).await
 }
 
 /// `GET /internal/usage`: `query`.
-pub(super) async fn usage(State(api): State<Arc<Api>>, call: Call) -> Result<Response, Failure> {
+pub(super) async fn usage(Seen(api): Seen, call: Call) -> Result<Response, Failure> {
     let query = required(&call, "query")?;
     answered(api, move |care| care.usage(&query).map(Some)).await
 }
 
 /// `GET /internal/stats`
-pub(super) async fn stats(State(api): State<Arc<Api>>) -> Result<Response, Failure> {
+pub(super) async fn stats(Seen(api): Seen) -> Result<Response, Failure> {
     answered(api, |care| care.stats().map(Some)).await
 }
 
 /// `GET /internal/info`: `name`. 404 without such a metric.
-pub(super) async fn info(State(api): State<Arc<Api>>, call: Call) -> Result<Response, Failure> {
+pub(super) async fn info(Seen(api): Seen, call: Call) -> Result<Response, Failure> {
     let name = required(&call, "name")?;
     answered(api, move |care| care.describe_metric(&name)).await
 }

@@ -1,16 +1,13 @@
 //! `/internal/copy`: one metric under another name.
 
-use std::sync::Arc;
-
-use axum::extract::State;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
 
-use super::Api;
 use super::bundles::window;
 use super::call::Call;
 use super::care::{answered, required};
 use super::error::Failure;
+use super::gate::{Audit, Seen};
 
 /// What became of a copy.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,13 +21,13 @@ pub struct CopiedMetric {
 }
 
 /// `POST /internal/copy`: `source`, `destination`, `from`, `until`, and `dry_run` to only count. 404 without the source.
-pub(super) async fn copy(State(api): State<Arc<Api>>, call: Call) -> Result<Response, Failure> {
+pub(super) async fn copy(Seen(api): Seen, audit: Audit, call: Call) -> Result<Response, Failure> {
     let (source, destination) = (required(&call, "source")?, required(&call, "destination")?);
     let (window, trial) = (window(&call.params)?, call.params.switch("dry_run")?);
     answered(api, move |care| {
         let copied = care.copy_metric(&source, &destination, window, trial)?;
         if !trial && copied.as_ref().is_some_and(|copied| copied.refused.is_none()) {
-            tracing::info!(source, destination, "a metric was copied by a call");
+            audit.note("copy", &format!("{source} to {destination}"), 1);
         }
         Ok(copied)
     })

@@ -2,17 +2,14 @@
 //!
 //! This is a call of its own. An older server would not know the times, and `/internal/delete` would delete everything.
 
-use std::sync::Arc;
-
-use axum::extract::State;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
 
-use super::Api;
 use super::bundles::window;
 use super::call::Call;
 use super::care::{answered, required};
 use super::error::Failure;
+use super::gate::{Audit, Seen};
 
 /// What was deleted, or would be.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,7 +36,7 @@ pub struct DeletedSlots {
 }
 
 /// `POST /internal/delete-range`: `query`, `from`, `until`, and `dry_run` to only count.
-pub(super) async fn delete_range(State(api): State<Arc<Api>>, call: Call) -> Result<Response, Failure> {
+pub(super) async fn delete_range(Seen(api): Seen, audit: Audit, call: Call) -> Result<Response, Failure> {
     let query = required(&call, "query")?;
     for name in ["from", "until"] {
         required(&call, name)?;
@@ -51,8 +48,8 @@ pub(super) async fn delete_range(State(api): State<Arc<Api>>, call: Call) -> Res
     answered(api, move |care| {
         let deleted = care.delete_range(&query, (from, until), trial)?;
         if !trial {
-            let metrics = deleted.metrics.len();
-            tracing::info!(query, from, until, metrics, "points were deleted by a call");
+            let what = format!("{query} from {from} until {until}");
+            audit.note("delete-range", &what, deleted.metrics.len() as u64);
         }
         Ok(Some(deleted))
     })

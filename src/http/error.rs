@@ -21,9 +21,15 @@ pub(super) enum Failure {
     /// There is no such thing.
     #[error("{0}")]
     NotFound(String),
+    /// Not without a login. A part of a page gets no challenge: the browser would ask for a password in the middle of it.
+    #[error("{0}")]
+    LogIn(String, bool),
     /// Not by this caller.
-    #[error("this call is for programs on the same machine only, and was refused because {0}")]
-    Forbidden(&'static str),
+    #[error("{0}")]
+    Forbidden(String),
+    /// Not before so many seconds have passed.
+    #[error("{0}")]
+    Wait(String, u64),
     /// Not by this method.
     #[error("{0} is not possible here")]
     Method(Method),
@@ -114,8 +120,17 @@ impl Failure {
 
     /// Adds headers and logs, for both forms of a failure.
     fn finish(self, mut response: Response) -> Response {
-        if matches!(self, Failure::Busy | Failure::Crowded(_)) {
-            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        let headers = response.headers_mut();
+        match &self {
+            Failure::Busy | Failure::Crowded(_) => {
+                _ = headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"))
+            }
+            Failure::Wait(_, seconds) => _ = headers.insert(header::RETRY_AFTER, HeaderValue::from(*seconds)),
+            Failure::LogIn(_, is_part_of_page) => {
+                let challenge = if *is_part_of_page { "Bearer" } else { "Basic realm=\"Plumbago\", Bearer" };
+                headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static(challenge));
+            }
+            _ => {}
         }
         if self.status().is_server_error() && !matches!(self, Failure::Abandoned | Failure::Cancelled) {
             tracing::warn!(error = %self, "request failed");
@@ -126,6 +141,8 @@ impl Failure {
     fn status(&self) -> StatusCode {
         match self {
             Failure::Invalid(_) | Failure::Refused(_) | Failure::BrokenBody(_) => StatusCode::BAD_REQUEST,
+            Failure::LogIn(..) => StatusCode::UNAUTHORIZED,
+            Failure::Wait(..) => StatusCode::TOO_MANY_REQUESTS,
             Failure::Forbidden(_) => StatusCode::FORBIDDEN,
             Failure::NotFound(_) => StatusCode::NOT_FOUND,
             Failure::Method(_) => StatusCode::METHOD_NOT_ALLOWED,
@@ -190,6 +207,7 @@ impl Failure {
             QueryError::Memory(text) => Failure::Memory(text),
             QueryError::Crowded(text) => Failure::Crowded(text),
             QueryError::Invalid(text) => Failure::Invalid(text),
+            QueryError::Forbidden(text) => Failure::Forbidden(text),
             QueryError::Deadline if asked == Asked::Series => Failure::Deadline("query.render_timeout"),
             QueryError::Deadline => Failure::Deadline("query.find_timeout"),
             QueryError::Abandoned => Failure::Abandoned,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, State};
+use axum::extract::Path;
 use axum::http::{Method, StatusCode};
 use axum::response::Response;
 use jiff::Timestamp;
@@ -13,6 +13,7 @@ use super::call::{Call, Posted};
 use super::clock::Clock;
 use super::error::{Asked, Failure, JsonFailure};
 use super::find::to_json;
+use super::gate::Seen;
 use super::reply::Wrapping;
 use super::{Api, reply};
 use plumbago_model::{Cancel, Event, EventFilter, EventId, Phase, QueryError, TagFilter};
@@ -38,10 +39,7 @@ struct Detail<'a> {
 }
 
 /// `POST /events/`: answered when the event is durable.
-pub(super) async fn add(
-    State(api): State<Arc<Api>>,
-    posted: Result<Posted, Failure>,
-) -> Result<Response, JsonFailure> {
+pub(super) async fn add(Seen(api): Seen, posted: Result<Posted, Failure>) -> Result<Response, JsonFailure> {
     let read = posted.and_then(|posted| Ok((read(&posted.bytes, Timestamp::now().as_second())?, posted)));
     let (event, posted) = read.inspect_err(|_| api.telemetry.events_refused.add(1))?;
     let backend = Arc::clone(&api.backend);
@@ -64,10 +62,7 @@ pub(super) async fn add(
 }
 
 /// `GET|POST /events/get_data`, `GET /events/`
-pub(super) async fn list(
-    State(api): State<Arc<Api>>,
-    call: Result<Call, Failure>,
-) -> Result<Response, JsonFailure> {
+pub(super) async fn list(Seen(api): Seen, call: Result<Call, Failure>) -> Result<Response, JsonFailure> {
     let call = call?;
     let wrapping = Wrapping::plain(&call.params)?;
     let filter = filter(&call, &api)?;
@@ -94,7 +89,7 @@ pub(super) async fn list(
 
 /// `GET /events/<id>`
 pub(super) async fn one(
-    State(api): State<Arc<Api>>,
+    Seen(api): Seen,
     Path(id): Path<String>,
     call: Result<Call, Failure>,
 ) -> Result<Response, JsonFailure> {

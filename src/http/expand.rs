@@ -1,17 +1,16 @@
 //! `/metrics/expand`: the paths that match patterns.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
-use axum::extract::State;
 use axum::response::Response;
 use serde::Serialize;
 
+use super::Backend;
 use super::call::Call;
 use super::error::Failure;
 use super::find::{listed, names_nothing, to_json};
+use super::gate::Seen;
 use super::tab::Tab;
-use super::{Api, Backend};
 use plumbago_model::Cancel;
 
 #[derive(Serialize)]
@@ -20,7 +19,7 @@ struct Expansion<T> {
 }
 
 /// `GET|POST /metrics/expand`
-pub(super) async fn handle(State(api): State<Arc<Api>>, call: Call) -> Result<Response, Failure> {
+pub(super) async fn handle(Seen(api): Seen, call: Call) -> Result<Response, Failure> {
     let queries: Vec<String> = call.params.all("query").into_iter().map(str::to_owned).collect();
     let leaves_only = call.params.switch("leavesOnly")?;
     let grouped = call.params.switch("groupByExpr")?;

@@ -5,13 +5,13 @@ mod formats;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::State;
 use axum::response::Response;
 use serde::Serialize;
 
 use super::call::Call;
 use super::clock::Clock;
 use super::error::Failure;
+use super::gate::Seen;
 use super::queries::Question;
 use super::reply::Wrapping;
 use super::tab::Tab;
@@ -42,7 +42,7 @@ struct Ask {
 }
 
 /// `GET|POST /metrics/find`
-pub(super) async fn handle(State(api): State<Arc<Api>>, call: Call) -> Result<Response, Failure> {
+pub(super) async fn handle(Seen(api): Seen, call: Call) -> Result<Response, Failure> {
     if let Some(message) = &call.message {
         return carbonapi::find(&api, &call.question, message).await;
     }

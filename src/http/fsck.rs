@@ -1,14 +1,11 @@
 //! `/internal/fsck`: checks the files of a store that is in use.
 
-use std::sync::Arc;
-
-use axum::extract::State;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
 
-use super::Api;
 use super::care::answered;
 use super::error::Failure;
+use super::gate::Seen;
 
 /// What a check of all files found.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,6 +25,6 @@ pub struct Checked {
 }
 
 /// `POST /internal/fsck`. Answers when every file was read.
-pub(super) async fn check(State(api): State<Arc<Api>>) -> Result<Response, Failure> {
+pub(super) async fn check(Seen(api): Seen) -> Result<Response, Failure> {
     answered(api, |care| care.check_files().map(Some)).await
 }

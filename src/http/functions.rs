@@ -1,16 +1,16 @@
 //! `/functions`: what the render functions are called and take, for Grafana's query editor.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
-use axum::extract::{Path, State};
+use axum::extract::Path;
 use axum::http::StatusCode;
 use axum::response::Response;
 
 use super::call::Call;
 use super::error::Failure;
+use super::gate::Seen;
+use super::reply;
 use super::reply::Wrapping;
-use super::{Api, reply};
 use graphite_render::functions::registry::registry;
 use graphite_render::functions::{Default, Param, Row, pie};
 use graphite_render::python::number::{push_repr, repr};
@@ -19,7 +19,7 @@ use graphite_render::python::number::{push_repr, repr};
 const MODULE: &str = "graphite.render.functions";
 
 /// `GET /functions`: by name, or with `grouped` by group and name; `group` picks one group, `type=pie` the pie functions.
-pub(super) async fn all(State(_): State<Arc<Api>>, call: Call) -> Result<Response, Failure> {
+pub(super) async fn all(Seen(_): Seen, call: Call) -> Result<Response, Failure> {
     let params = &call.params;
     let wanted_group = params.get("group");
     let rows = rows_of(&call).iter().filter(|row| wanted_group.is_none_or(|group| row.group == group));
@@ -43,11 +43,7 @@ fn rows_of(call: &Call) -> &'static [Row] {
 }
 
 /// `GET /functions/<name>`
-pub(super) async fn one(
-    State(_): State<Arc<Api>>,
-    Path(name): Path<String>,
-    call: Call,
-) -> Result<Response, Failure> {
+pub(super) async fn one(Seen(_): Seen, Path(name): Path<String>, call: Call) -> Result<Response, Failure> {
     let mut out = Vec::new();
     if let Some(row) = rows_of(&call).iter().find(|row| row.name == name) {
         push_row(&mut out, row);

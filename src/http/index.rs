@@ -1,25 +1,23 @@
 //! `/metrics/index.json`: every metric name, streamed so that a million of them need no memory and start at once.
 
-use std::sync::Arc;
-
 use axum::body::Bytes;
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 
 use super::call::Call;
 use super::error::Failure;
 use super::find::to_json;
+use super::gate::Seen;
 use super::pieces::{self, Pieces};
 use super::reply::Wrapping;
-use super::{Api, NameStream, reply};
+use super::{NameStream, reply};
 use plumbago_model::QueryError;
 
 /// Names per piece: some hundred kilobytes, and about a millisecond of work.
 const PIECE_NAMES: usize = 4096;
 
 /// `GET|POST /metrics/index.json`
-pub(super) async fn handle(State(api): State<Arc<Api>>, call: Call) -> Result<Response, Failure> {
+pub(super) async fn handle(Seen(api): Seen, call: Call) -> Result<Response, Failure> {
     let wrapping = Wrapping::listing(&call)?;
     let content_type = wrapping.content_type();
     let (opening, closing) = match &wrapping.callback {

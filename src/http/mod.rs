@@ -1,13 +1,13 @@
 //! Step 9: the Graphite HTTP API.
 //!
 //! A request is read into a [`call::Call`] (query string and form body are one), its blocking part runs on
-//! [`workers::Workers`] with a deadline, and [`error::Failure`] alone knows the status codes. There is one file per endpoint. The
-//! API reaches the server only through [`Backend`], so tests run it over real sockets with a fake one.
+//! [`workers::Workers`] with a deadline, and [`error::Failure`] alone knows the status codes. There is one file per endpoint. A
+//! request goes through the [`gate::Gate`], and its handler sees what the gate gives it. The API reaches the server only through [`Backend`], so tests run it over real sockets with a fake one.
 
-mod admin;
 mod answer;
 mod backend;
 mod backup;
+mod basic;
 pub mod browser;
 mod bundles;
 mod call;
@@ -16,6 +16,7 @@ mod cardinality;
 mod care;
 mod clock;
 mod copying;
+mod endpoints;
 mod erase;
 mod error;
 mod events;
@@ -23,21 +24,28 @@ mod expand;
 mod find;
 mod fsck;
 mod functions;
+mod gate;
+mod guards;
 mod index;
 mod info;
+mod local;
 mod params;
 mod pieces;
 mod queries;
+mod reference;
 mod render;
 mod reply;
 mod request_line;
 mod retention;
 mod router;
 mod serve;
+mod session;
 mod tab;
 mod tags;
+mod top;
 mod trace;
 mod transfer;
+mod wire;
 mod workers;
 mod write;
 
@@ -47,12 +55,13 @@ mod tests;
 pub use backend::{Backend, EventLog, NameStream, Node, TaggedSeries};
 pub use backup::{BackedUp, BackupError, BackupState, Backups};
 pub use bundles::{ImportOptions, Imported, Moving};
-pub use care::{Care, Cleaned, Deleted, Description, Renamed, Stats, Usage};
+pub use care::{Care, Cleaned, Deleted, Description, Renamed, Repaired, Stats, Usage};
 pub use copying::CopiedMetric;
 pub use erase::{DeletedRange, DeletedSlots};
 pub use fsck::Checked;
+pub use reference::endpoint_tables;
 pub use retention::{PolicyMove, Reloaded, RetentionPlan};
-pub use serve::serve;
+pub use serve::{Listeners, Service, serve};
 
 use std::sync::Arc;
 
@@ -60,6 +69,7 @@ use jiff::tz::TimeZone;
 
 use crate::config;
 use crate::telemetry::Telemetry;
+use plumbago_model::Scope;
 use workers::Workers;
 
 /// The last component of a path.
@@ -75,4 +85,17 @@ struct Api {
     telemetry: Arc<Telemetry>,
     workers: Workers,
     timezone: TimeZone,
+}
+
+impl Api {
+    /// The same, for somebody who is confined to a scope.
+    fn within(&self, scope: &Arc<Scope>) -> Self {
+        Self {
+            backend: Arc::clone(&self.backend).within(scope),
+            config: Arc::clone(&self.config),
+            telemetry: Arc::clone(&self.telemetry),
+            workers: self.workers.clone(),
+            timezone: self.timezone.clone(),
+        }
+    }
 }

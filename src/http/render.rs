@@ -4,7 +4,6 @@ mod stream;
 
 use std::sync::Arc;
 
-use axum::extract::State;
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::Response;
 use jiff::Timestamp;
@@ -12,6 +11,7 @@ use jiff::Timestamp;
 use super::call::Call;
 use super::clock::Clock;
 use super::error::Failure;
+use super::gate::Seen;
 use super::params::Params;
 use super::reply::Wrapping;
 use super::workers::Done;
@@ -63,7 +63,7 @@ struct Ask {
 }
 
 /// `GET|POST /render`
-pub(super) async fn handle(State(api): State<Arc<Api>>, call: Call) -> Result<Response, Failure> {
+pub(super) async fn handle(Seen(api): Seen, call: Call) -> Result<Response, Failure> {
     if let Some(message) = &call.message {
         return carbonapi::render(&api, &call.question, message).await;
     }

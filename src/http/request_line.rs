@@ -16,25 +16,21 @@ use std::task::{Context, Poll, ready};
 
 use axum::serve::Listener;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::{TcpListener, TcpStream};
+
+use super::wire::{Port, Shown, Wire};
 
 /// As much of a header line as is needed to know `content-length: 18446744073709551615`.
 const HEADER_START: usize = 64;
 
 /// A listener whose connections accept such URLs.
-#[derive(Debug)]
-pub(super) struct Forgiving(pub(super) TcpListener);
+pub(super) struct Forgiving(pub(super) Port);
 
 impl Listener for Forgiving {
-    type Io = Mending<TcpStream>;
+    type Io = Mending<Wire>;
     type Addr = SocketAddr;
 
     async fn accept(&mut self) -> (Self::Io, Self::Addr) {
         let (stream, peer) = Listener::accept(&mut self.0).await;
-        // Answers are written in one piece, so waiting for more data would only delay them.
-        if let Err(error) = stream.set_nodelay(true) {
-            tracing::debug!(%error, "setting TCP_NODELAY failed");
-        }
         (Mending::new(stream), peer)
     }
 
@@ -77,6 +73,13 @@ enum Body {
 /// Is this byte invalid in a URL? Some programs tolerate those above 126, and others do not.
 fn is_wrong(byte: u8) -> bool {
     matches!(byte, 0..=0x1f | b'"' | b'<' | b'>' | b'\\' | b'^' | b'`' | b'{' | b'|' | b'}' | 0x7f..)
+}
+
+impl Mending<Wire> {
+    /// Where the name of its client will be, if it is encrypted.
+    pub(super) fn shown(&self) -> Option<Shown> {
+        self.stream.shown()
+    }
 }
 
 impl<S> Mending<S> {

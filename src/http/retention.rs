@@ -1,14 +1,11 @@
 //! Rules of a running server: `/internal/reload`, and `/internal/retention` for what a reload would do.
 
-use std::sync::Arc;
-
-use axum::extract::State;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
 
-use super::Api;
 use super::care::answered;
 use super::error::Failure;
+use super::gate::{Audit, Seen};
 
 /// What changed retention rules would do.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,7 +14,7 @@ pub struct RetentionPlan {
     pub moves: Vec<PolicyMove>,
     /// Metrics that would stay as they are.
     pub unchanged: u64,
-    /// In a cluster, changed rules are for new metrics.
+    /// In a cluster, metrics that have another policy than that of the rules in force keep it.
     pub metrics_keep_their_policy: bool,
 }
 
@@ -48,11 +45,16 @@ pub struct Reloaded {
 }
 
 /// `POST /internal/reload`
-pub(super) async fn reload(State(api): State<Arc<Api>>) -> Result<Response, Failure> {
-    answered(api, |care| care.reload().map(Some)).await
+pub(super) async fn reload(Seen(api): Seen, audit: Audit) -> Result<Response, Failure> {
+    answered(api, move |care| {
+        let reloaded = care.reload()?;
+        audit.note("reload", "configuration and rules", reloaded.moved);
+        Ok(Some(reloaded))
+    })
+    .await
 }
 
 /// `GET /internal/retention`
-pub(super) async fn plan(State(api): State<Arc<Api>>) -> Result<Response, Failure> {
+pub(super) async fn plan(Seen(api): Seen) -> Result<Response, Failure> {
     answered(api, |care| care.plan_retention().map(Some)).await
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, State};
+use axum::extract::Path;
 use axum::http::Method;
 use axum::response::Response;
 use serde::Serialize;
@@ -11,11 +11,12 @@ use uuid::Uuid;
 use super::call::Call;
 use super::error::{Failure, JsonFailure};
 use super::find::to_json;
+use super::gate::{Audit, Seen};
 use super::params::Params;
 use super::reply::Wrapping;
 use super::{Api, Backend, reply};
 use crate::config;
-use crate::index::{Asked, FindLimits, SharedIndex};
+use crate::index::{Asked, FindLimits, Sight};
 use graphite_render::source::{TagQuery, TagQueryError, anchored};
 use plumbago_model::{Cancel, Phase};
 
@@ -48,10 +49,10 @@ struct Counted<'a> {
 }
 
 /// `GET /tags`
-pub(super) async fn list(State(api): State<Arc<Api>>, call: Received) -> Answer {
+pub(super) async fn list(Seen(api): Seen, call: Received) -> Answer {
     answered(&api, call, |ask| {
         let accept = ask.filter()?;
-        let tags = ask.index()?.tags(&accept, ask.ceiling());
+        let tags = ask.index()?.tags(&accept, ask.ceiling(), ask.cancel)?;
         ask.check("tags", tags.len())?;
         Ok(to_json(&tags.iter().map(|tag| Tag { id: id(tag), tag }).collect::<Vec<_>>()))
     })
@@ -59,7 +60,7 @@ pub(super) async fn list(State(api): State<Arc<Api>>, call: Received) -> Answer 
 }
 
 /// `GET /tags/<tag>`
-pub(super) async fn details(State(api): State<Arc<Api>>, Path(tag): Path<String>, call: Received) -> Answer {
+pub(super) async fn details(Seen(api): Seen, Path(tag): Path<String>, call: Received) -> Answer {
     answered(&api, call, move |ask| {
         let (tag, accept) = (tag.trim_end_matches('/'), ask.filter()?);
         let found = ask.index()?.tag_values(tag, "", &accept, ask.ceiling(), ask.cancel);
@@ -72,7 +73,7 @@ pub(super) async fn details(State(api): State<Arc<Api>>, Path(tag): Path<String>
 }
 
 /// `GET|POST /tags/findSeries`
-pub(super) async fn find_series(State(api): State<Arc<Api>>, call: Received) -> Answer {
+pub(super) async fn find_series(Seen(api): Seen, call: Received) -> Answer {
     answered(&api, call, |ask| {
         let expressions = ask.params.all("expr");
         if expressions.is_empty() {
@@ -91,13 +92,13 @@ pub(super) async fn find_series(State(api): State<Arc<Api>>, call: Received) -> 
 }
 
 /// `GET|POST /tags/autoComplete/tags`: tags of the series that fulfil the expressions, but for those in them.
-pub(super) async fn complete_tags(State(api): State<Arc<Api>>, call: Received) -> Answer {
+pub(super) async fn complete_tags(Seen(api): Seen, call: Received) -> Answer {
     answered(&api, call, |ask| {
         let (expressions, limit) = (ask.params.all("expr"), ask.completions()?);
         let prefix = ask.params.get("tagPrefix").unwrap_or_default();
         let index = ask.index()?;
         if expressions.is_empty() {
-            return Ok(to_json(&index.tags(&|tag| tag.starts_with(prefix), limit)));
+            return Ok(to_json(&index.tags(&|tag| tag.starts_with(prefix), limit, ask.cancel)?));
         }
         let query = TagQuery::new(&expressions).map_err(wrong)?;
         let text = expressions.join(" ");
@@ -110,7 +111,7 @@ pub(super) async fn complete_tags(State(api): State<Arc<Api>>, call: Received) -
 }
 
 /// `GET|POST /tags/autoComplete/values`: values of one tag of the series that fulfil the expressions.
-pub(super) async fn complete_values(State(api): State<Arc<Api>>, call: Received) -> Answer {
+pub(super) async fn complete_values(Seen(api): Seen, call: Received) -> Answer {
     answered(&api, call, |ask| {
         let Some(tag) = ask.params.get("tag").filter(|tag| !tag.is_empty()) else {
             return Err(Failure::Refused("no tag specified".to_owned()));
@@ -133,7 +134,7 @@ pub(super) async fn complete_values(State(api): State<Arc<Api>>, call: Received)
 }
 
 /// `POST /tags/tagSeries`
-pub(super) async fn tag_series(State(api): State<Arc<Api>>, call: Received) -> Answer {
+pub(super) async fn tag_series(Seen(api): Seen, call: Received) -> Answer {
     answered(&api, call, |ask| {
         let Some(path) = ask.params.get("path").filter(|path| !path.is_empty()) else {
             return Err(Failure::Refused("no path specified".to_owned()));
@@ -144,7 +145,7 @@ pub(super) async fn tag_series(State(api): State<Arc<Api>>, call: Received) -> A
 }
 
 /// `POST /tags/tagMultiSeries`
-pub(super) async fn tag_multi_series(State(api): State<Arc<Api>>, call: Received) -> Answer {
+pub(super) async fn tag_multi_series(Seen(api): Seen, call: Received) -> Answer {
     answered(&api, call, |ask| {
         let paths = ask.params.all("path");
         if paths.is_empty() {
@@ -156,13 +157,14 @@ pub(super) async fn tag_multi_series(State(api): State<Arc<Api>>, call: Received
 }
 
 /// `POST /tags/delSeries`
-pub(super) async fn delete_series(State(api): State<Arc<Api>>, call: Received) -> Answer {
-    answered(&api, call, |ask| {
+pub(super) async fn delete_series(Seen(api): Seen, audit: Audit, call: Received) -> Answer {
+    answered(&api, call, move |ask| {
         let paths = ask.params.all("path");
         if paths.is_empty() {
             return Err(Failure::Refused("no path specified".to_owned()));
         }
         ask.backend.delete_series(&paths)?;
+        audit.note("delSeries", &paths.join(" "), paths.len() as u64);
         Ok(to_json(&true))
     })
     .await
@@ -183,7 +185,7 @@ struct Ask<'a> {
 }
 
 impl Ask<'_> {
-    fn index(&self) -> Result<&SharedIndex, Failure> {
+    fn index(&self) -> Result<Sight<'_>, Failure> {
         Ok(self.backend.index()?)
     }
 

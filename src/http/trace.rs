@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderValue, StatusCode};
 use axum::middleware::Next;
 use axum::response::Response;
 use tracing::Instrument;
 
-use super::Api;
 use super::queries::Origin;
+use super::{Api, guards};
 
 /// The endpoint of all paths that have no route. Clients choose those paths, so they must not become labels.
 const NO_ENDPOINT: &str = "other";
@@ -43,8 +43,7 @@ pub(super) async fn record(State(api): State<Arc<Api>>, mut request: Request, ne
         tracing::debug!(status = status.as_u16(), micros, "request answered");
         let headers = response.headers_mut();
         headers.insert("x-request-id", HeaderValue::from(id));
-        // Errors repeat what was asked: no browser may take that for a page.
-        headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        guards::add(headers);
         response
     };
     answer.instrument(span).await

@@ -13,8 +13,10 @@ use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::{NotForContentType, Predicate, SizeAbove};
 use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 
+use super::gate::Gate;
+use super::info;
+use super::queries;
 use super::render::BROKEN_TARGET;
-use super::{Api, info, queries};
 use crate::config::{self, PageOrigins};
 
 /// Shorter answers fit in a packet anyway.
@@ -34,7 +36,7 @@ const EXPOSED: [HeaderName; 6] = [
 ];
 
 /// Wraps all routes.
-pub(super) fn layers(routes: Router<Arc<Api>>, config: &config::Http) -> Router<Arc<Api>> {
+pub(super) fn layers(routes: Router<Arc<Gate>>, config: &config::Http) -> Router<Arc<Gate>> {
     let routes = if config.compress { routes.layer(compression()) } else { routes };
     let routes = routes.layer(from_fn(answer_options));
     match page_origins(&config.allow_origins) {

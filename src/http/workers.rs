@@ -18,7 +18,7 @@ use plumbago_model::{Cancel, Phase};
 const MAX_QUEUE_WAIT: Duration = Duration::from_secs(10);
 
 /// Runs queries on threads that may block.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Workers {
     permits: Arc<Semaphore>,
     queries: Arc<Queries>,

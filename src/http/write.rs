@@ -1,8 +1,5 @@
 //! `/internal/write`: carbon lines, and what became of them.
 
-use std::sync::Arc;
-
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde_json::json;
@@ -10,13 +7,11 @@ use tokio::task::spawn_blocking;
 
 use super::call::Posted;
 use super::error::Failure;
-use super::{Api, reply};
+use super::gate::Seen;
+use super::reply;
 
 /// `POST /internal/write`: answers how many lines are stored, durably, and how many were refused for which reason.
-pub(super) async fn handle(
-    State(api): State<Arc<Api>>,
-    posted: Result<Posted, Failure>,
-) -> Result<Response, Failure> {
+pub(super) async fn handle(Seen(api): Seen, posted: Result<Posted, Failure>) -> Result<Response, Failure> {
     let posted = posted?;
     let answer =
         spawn_blocking(move || api.backend.write(&posted.bytes)).await.map_err(|_| Failure::Internal)?;

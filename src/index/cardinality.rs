@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::{Value, json};
 
-use super::{NameWalk, SharedIndex, TagSize};
+use super::{Sight, TagSize};
 use plumbago_model::{Cancel, QueryError};
 
 /// Names to read before writers get a turn.
@@ -48,14 +48,11 @@ impl Cardinality {
     }
 }
 
-impl SharedIndex {
+impl Sight<'_> {
     /// Counts the metrics. Reads all names.
-    pub fn cardinality(&self, survey: &Survey, cancel: &Cancel) -> Result<Cardinality, QueryError> {
-        let (metrics, tagged) = {
-            let index = self.read();
-            (index.len() as u64, index.tagged_len())
-        };
-        let mut tags = self.tag_sizes();
+    pub fn cardinality(self, survey: &Survey, cancel: &Cancel) -> Result<Cardinality, QueryError> {
+        let (metrics, tagged) = self.count(cancel)?;
+        let mut tags = self.tag_sizes(cancel)?;
         tags.sort_by(|a, b| b.values.cmp(&a.values).then_with(|| a.tag.cmp(&b.tag)));
         tags.truncate(survey.limit);
         let mut prefixes: Vec<(String, u64)> = self.count_prefixes(survey, cancel)?.into_iter().collect();
@@ -64,11 +61,11 @@ impl SharedIndex {
         Ok(Cardinality { metrics, tagged, tags, prefixes })
     }
 
-    fn count_prefixes(&self, survey: &Survey, cancel: &Cancel) -> Result<HashMap<String, u64>, QueryError> {
+    fn count_prefixes(self, survey: &Survey, cancel: &Cancel) -> Result<HashMap<String, u64>, QueryError> {
         let below = survey.below.trim_matches('.');
         let start = if below.is_empty() { String::new() } else { format!("{below}.") };
         let mut counts: HashMap<String, u64> = HashMap::new();
-        let mut walk = NameWalk::new();
+        let mut walk = self.names();
         loop {
             cancel.check()?;
             let names = walk.next_chunk(&self.read(), CHUNK);
@@ -89,7 +86,7 @@ impl SharedIndex {
 }
 
 /// `name` up to this many components after byte `from`.
-fn first_components(name: &str, from: usize, depth: usize) -> &str {
+pub(super) fn first_components(name: &str, from: usize, depth: usize) -> &str {
     let behind = name.get(from..).unwrap_or_default();
     let end = behind.match_indices('.').nth(depth.saturating_sub(1)).map_or(name.len(), |(at, _)| from + at);
     name.get(..end).unwrap_or(name)
@@ -98,7 +95,7 @@ fn first_components(name: &str, from: usize, depth: usize) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::index::Index;
+    use crate::index::{Index, SharedIndex};
     use plumbago_model::MetricId;
 
     #[test]
@@ -112,7 +109,7 @@ mod tests {
         let index = SharedIndex::new(index);
         let count = |below: &str, depth, limit| {
             let survey = Survey { below: below.to_owned(), depth, limit };
-            index.cardinality(&survey, &Cancel::never()).unwrap()
+            index.all().cardinality(&survey, &Cancel::never()).unwrap()
         };
         let all = count("", 1, 10);
         assert_eq!((all.metrics, all.tagged), (9, 2));

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BinaryHeap};
 
 use parking_lot::RwLockReadGuard;
 
-use super::{CHECK_EVERY, SharedIndex};
-use plumbago_model::{Cancel, Cancelled, QueryError};
+use super::CHECK_EVERY;
+use super::sight::{Sight, below};
+use plumbago_model::{Cancel, Cancelled, Place, QueryError};
 
 /// An entry of a directory, or a name that was searched for. Sorted by name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,10 +37,12 @@ pub struct PageRequest<'a> {
     pub limit: usize,
 }
 
-impl SharedIndex {
+impl Sight<'_> {
     /// A page of a directory of the tree; the empty path is its top. A missing directory has no entries.
-    pub fn children(&self, path: &str, wanted: PageRequest<'_>, cancel: &Cancel) -> Result<Page, QueryError> {
+    pub fn children(self, path: &str, wanted: PageRequest<'_>, cancel: &Cancel) -> Result<Page, QueryError> {
         let mut sieve = Sieve::new(wanted);
+        let scope = self.scope();
+        let here = scope.place(path);
         let mut index = self.read();
         let Some(dir) = index.tree().find_dir(path) else { return Ok(Page::default()) };
         let mut from = 0;
@@ -49,9 +52,14 @@ impl SharedIndex {
             let rest = tree.dir(dir).children().get(from..).unwrap_or_default();
             for &child in rest.iter().take(CHECK_EVERY) {
                 let node = tree.node(child);
-                let below = node.dir.map_or(0, |dir| u64::from(tree.dir(dir).live()));
-                if node.metric.is_some() || below > 0 {
-                    sieve.offer(tree.text(child.component), node.metric.is_some(), below);
+                let place = match &here {
+                    Place::Above(trail) => scope.step(trail, tree.text(child.component)),
+                    place => place.clone(),
+                };
+                let below = node.dir.map_or(0, |dir| below(tree, dir, scope, &place));
+                let metric = node.metric.is_some() && matches!(place, Place::Inside);
+                if metric || below > 0 {
+                    sieve.offer(tree.text(child.component), metric, below);
                 }
             }
             if rest.len() <= CHECK_EVERY {
@@ -64,7 +72,7 @@ impl SharedIndex {
     }
 
     /// A page of the names that tagged metrics have before their tags, with the number of metrics of each.
-    pub fn tagged_names(&self, wanted: PageRequest<'_>, cancel: &Cancel) -> Result<Page, QueryError> {
+    pub fn tagged_names(self, wanted: PageRequest<'_>, cancel: &Cancel) -> Result<Page, QueryError> {
         let mut names: BTreeMap<String, u64> = BTreeMap::new();
         self.each_tagged(cancel, |full| {
             let name = bare_name(full);
@@ -80,7 +88,7 @@ impl SharedIndex {
 
     /// A page of the full names of the tagged metrics that have this name before their tags.
     pub fn tagged_with_name(
-        &self,
+        self,
         name: &str,
         wanted: PageRequest<'_>,
         cancel: &Cancel,
@@ -94,15 +102,17 @@ impl SharedIndex {
         Ok(sieve.finish())
     }
 
-    /// Visits the names of all tagged metrics. Waiting writers get a turn in between.
-    pub(super) fn each_tagged(&self, cancel: &Cancel, mut visit: impl FnMut(&str)) -> Result<(), Cancelled> {
+    /// Visits the names of all tagged metrics inside of the scope. Waiting writers get a turn in between.
+    pub(super) fn each_tagged(self, cancel: &Cancel, mut visit: impl FnMut(&str)) -> Result<(), Cancelled> {
         let mut next = Some(0);
         let mut index = self.read();
         while let Some(from) = next.take() {
             cancel.check()?;
             for (id, name) in index.tagged_from(from, CHECK_EVERY) {
                 next = id.0.checked_add(1);
-                visit(name);
+                if self.scope().covers(name) {
+                    visit(name);
+                }
             }
             RwLockReadGuard::bump(&mut index);
         }
@@ -148,7 +158,7 @@ impl<'a> Sieve<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::index::Index;
+    use crate::index::{Index, SharedIndex};
     use plumbago_model::MetricId;
 
     fn index(names: &[&str]) -> SharedIndex {
@@ -171,7 +181,7 @@ mod tests {
     #[test]
     fn entries_are_sorted_and_counted() {
         let index = index(&["b.x", "a.c.d", "a.c.e", "a.c", "top", "disk;host=a"]);
-        let list = |path: &str| show(&index.children(path, all(), &Cancel::never()).unwrap());
+        let list = |path: &str| show(&index.all().children(path, all(), &Cancel::never()).unwrap());
         assert_eq!(list(""), ["a 3", "b 1", "top+ 0"]);
         assert_eq!(list("a"), ["c+ 2"]);
         assert_eq!(list("a.c"), ["d+ 0", "e+ 0"]);
@@ -188,7 +198,7 @@ mod tests {
         let (mut seen, mut after) = (Vec::new(), String::new());
         loop {
             let wanted = PageRequest { after: &after, limit: 700 };
-            let page = index.children("d", wanted, &Cancel::never()).unwrap();
+            let page = index.all().children("d", wanted, &Cancel::never()).unwrap();
             assert_eq!(page.total, names.len());
             let Some(last) = page.entries.last() else { break };
             after.clone_from(&last.name);
@@ -201,9 +211,9 @@ mod tests {
     #[test]
     fn tagged_metrics_are_grouped_by_the_name_before_their_tags() {
         let index = index(&["disk;host=b", "disk;host=a", "cpu;host=a", "disk.used;host=a", "plain"]);
-        let names = index.tagged_names(all(), &Cancel::never()).unwrap();
+        let names = index.all().tagged_names(all(), &Cancel::never()).unwrap();
         assert_eq!(show(&names), ["cpu 1", "disk 2", "disk.used 1"]);
-        let of = |name: &str| show(&index.tagged_with_name(name, all(), &Cancel::never()).unwrap());
+        let of = |name: &str| show(&index.all().tagged_with_name(name, all(), &Cancel::never()).unwrap());
         assert_eq!(of("disk"), ["disk;host=a+ 0", "disk;host=b+ 0"]);
         assert_eq!(of("plain"), Vec::<String>::new());
     }
@@ -213,7 +223,7 @@ mod tests {
         let index = index(&["a.b", "disk;host=b"]);
         let cancel = Cancel::never();
         cancel.cancel();
-        assert!(matches!(index.children("a", all(), &cancel), Err(QueryError::Abandoned)));
-        assert!(matches!(index.tagged_names(all(), &cancel), Err(QueryError::Abandoned)));
+        assert!(matches!(index.all().children("a", all(), &cancel), Err(QueryError::Abandoned)));
+        assert!(matches!(index.all().tagged_names(all(), &cancel), Err(QueryError::Abandoned)));
     }
 }

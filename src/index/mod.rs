@@ -11,10 +11,12 @@
 //! | `listing.rs`| a directory as a person browses it: pages, with counts                                   |
 //! | `words.rs`  | search as you type                                                                       |
 //! | `loading.rs`| building all of it at a start                                                           |
+//! | `sight.rs`  | the index as somebody sees it who is confined to a scope                                 |
 //! | `shared.rs` | the index behind a lock, where a long find lets writers through                          |
 //! | `tags.rs`   | tags, their values, and the metrics that have them                                       |
 //! | `tagged.rs` | finding by tags                                                                          |
 //! | `cardinality.rs` | where all the metrics come from                                                     |
+//! | `ranking.rs` | which of them are busy, new, or never read                                               |
 //!
 //! Names are canonical by the time they arrive here. A tagged name (one with a `;`) is found by its exact text and by its
 //! tags, and is not in the tree. A removed name keeps its memory, which is reused if the name returns, until a restart.
@@ -24,8 +26,10 @@ mod found;
 mod listing;
 mod loading;
 mod plan;
+mod ranking;
 mod search;
 mod shared;
+mod sight;
 mod table;
 mod tagged;
 mod tags;
@@ -41,7 +45,9 @@ pub use cardinality::{Cardinality, Survey};
 pub use found::{FindLimits, Findings, Found};
 pub use listing::{ListedName, Page, PageRequest};
 pub use loading::Loading;
+pub use ranking::{Ranking, Top};
 pub use shared::SharedIndex;
+pub use sight::Sight;
 pub use tagged::{Asked, TagSize};
 pub use walk::NameWalk;
 pub use words::Hits;
@@ -125,6 +131,14 @@ impl Index {
     /// The name of a metric.
     pub fn name(&self, id: MetricId) -> Option<&str> {
         self.names.get(id.0)
+    }
+
+    /// Is a metric of this name in its directory, or among those with its tags?
+    pub fn is_placed(&self, id: MetricId, name: &str) -> bool {
+        match is_tagged(name) {
+            true => self.tags.metrics().contains(id.0),
+            false => self.tree.metric(name) == Some(id),
+        }
     }
 
     /// Adds a metric. Ids should be dense: every id below the largest takes memory.

@@ -7,13 +7,15 @@
 //! and touches the memory of the next few directories together before it enters any of them.
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 use super::Index;
 use super::found::{FindLimits, Findings, Gathering};
 use super::plan::GlobPlan;
+use super::sight;
 use super::tree::{Child, DirId, ROOT, Tree};
 use plumbago_model::glob::{Branch, Glob};
-use plumbago_model::{Cancel, MetricId, QueryError};
+use plumbago_model::{Cancel, MetricId, Place, QueryError, Scope, Trail};
 
 /// Which metrics count.
 pub(super) type Accept<'a> = &'a dyn Fn(MetricId) -> bool;
@@ -37,6 +39,8 @@ pub(super) struct Search<'g> {
     glob: &'g Glob,
     collect: Collect,
     limits: FindLimits,
+    /// What is outside of it is not there.
+    scope: Arc<Scope>,
     /// The branch to start next.
     branch: usize,
     plan: Option<GlobPlan<'g>>,
@@ -58,6 +62,8 @@ struct Frame {
     dir: DirId,
     states: u64,
     path_len: usize,
+    /// How far the scope was followed; nothing if all of the directory is inside.
+    trail: Option<Trail>,
     /// The next child to read; `None` once all were read.
     scan: Option<usize>,
     /// Its items, and the next one to handle.
@@ -81,11 +87,12 @@ enum Task {
 }
 
 impl<'g> Search<'g> {
-    pub(super) fn new(glob: &'g Glob, collect: Collect, limits: FindLimits) -> Self {
+    pub(super) fn new(glob: &'g Glob, collect: Collect, limits: FindLimits, scope: &Arc<Scope>) -> Self {
         Search {
             glob,
             collect,
             limits,
+            scope: Arc::clone(scope),
             branch: 0,
             plan: None,
             frames: Vec::new(),
@@ -152,8 +159,7 @@ impl<'g> Search<'g> {
             self.branch += 1;
             self.branch_hits = self.hits.len();
             self.plan = GlobPlan::new(branch, tree);
-            if self.plan.is_some() {
-                self.enter(ROOT, branch.start());
+            if self.plan.is_some() && self.enter(ROOT, branch.start()) {
                 return Ok(true);
             }
         }
@@ -176,9 +182,25 @@ impl<'g> Search<'g> {
         }
     }
 
-    fn enter(&mut self, dir: DirId, states: u64) {
+    /// False if nothing in there can be inside of the scope.
+    fn enter(&mut self, dir: DirId, states: u64) -> bool {
+        let trail = match self.place_of_path() {
+            Place::Inside => None,
+            Place::Above(trail) => Some(trail),
+            Place::Outside => return false,
+        };
         let at = self.items.len();
-        self.frames.push(Frame { dir, states, path_len: self.path.len(), scan: Some(0), items: at..at });
+        let path_len = self.path.len();
+        self.frames.push(Frame { dir, states, path_len, trail, scan: Some(0), items: at..at });
+        true
+    }
+
+    fn place_of_path(&self) -> Place {
+        // Almost always, and then without a look at the path.
+        if self.scope.is_everything() {
+            return Place::Inside;
+        }
+        self.scope.place(&String::from_utf8_lossy(&self.path))
     }
 
     /// Reads up to `budget` children of the innermost directory, from position `from` on. Returns how many it read.
@@ -190,8 +212,8 @@ impl<'g> Search<'g> {
         budget: usize,
     ) -> Result<usize, QueryError> {
         // The plan is taken out of `self`: it updates its cache while `self` records what it lets through.
-        let (Some(frame), Some(mut plan)) = (self.frames.last(), self.plan.take()) else { return Ok(0) };
-        let (dir, states, branch) = (frame.dir, frame.states, plan.branch());
+        let (Some(frame), Some(mut plan)) = (self.frames.last_mut(), self.plan.take()) else { return Ok(0) };
+        let (dir, states, branch, trail) = (frame.dir, frame.states, plan.branch(), frame.trail.take());
         let children = tree.dir(dir).children();
         let wanted = plan.lookup(states).map_or(usize::MAX, <[u32]>::len);
         // A directory that is being scanned continues to be scanned, even if it grew during a pause.
@@ -199,16 +221,21 @@ impl<'g> Search<'g> {
             let next = branch.advance(states, |_| true);
             let ids = plan.lookup(states).unwrap_or_default();
             for child in ids.iter().filter_map(|&id| tree.child(dir, id)) {
-                self.consider(tree, accept, branch, child, next);
+                self.consider(tree, accept, branch, trail.as_ref(), child, next);
             }
             (wanted, None)
         } else {
             let end = children.len().min(from.saturating_add(budget));
             let some = children.get(from..end).unwrap_or_default();
-            plan.select(states, some, tree, |child, next| self.consider(tree, accept, branch, child, next));
+            plan.select(states, some, tree, |child, next| {
+                self.consider(tree, accept, branch, trail.as_ref(), child, next);
+            });
             (end - from.min(end), (end < children.len()).then_some(end))
         };
         self.plan = Some(plan);
+        if let Some(frame) = self.frames.last_mut() {
+            frame.trail = trail;
+        }
         self.check(self.hits.len() - self.branch_hits + self.pending)?;
         self.scanned(tree, scan);
         Ok(seen)
@@ -246,15 +273,27 @@ impl<'g> Search<'g> {
     }
 
     /// Records what to do about a child that leads to the places `next`.
-    fn consider(&mut self, tree: &Tree, accept: Accept<'_>, branch: &Branch, child: Child, next: u64) {
+    fn consider(
+        &mut self,
+        tree: &Tree,
+        accept: Accept<'_>,
+        branch: &Branch,
+        trail: Option<&Trail>,
+        child: Child,
+        next: u64,
+    ) {
         let component = child.component;
+        let place = trail.map_or(Place::Inside, |trail| self.scope.step(trail, tree.text(component)));
+        if matches!(place, Place::Outside) {
+            return;
+        }
         // Do not read a directory before its turn: by then its memory is fetched together with that of others.
         let mut down = child.dir();
         if branch.is_match(next) {
             let node = tree.node(child);
             down = node.dir;
-            let leaf = node.metric.filter(|&id| accept(id));
-            let directory = node.dir.is_some();
+            let leaf = node.metric.filter(|&id| matches!(place, Place::Inside) && accept(id));
+            let directory = node.dir.is_some_and(|dir| sight::is_seen(tree, dir, &self.scope, &place));
             if leaf.is_some() || (directory && self.collect == Collect::All) {
                 self.pending += 1;
                 self.items.push(Item::new(component, Task::Hit { leaf, directory }, tree));
@@ -276,9 +315,12 @@ impl<'g> Search<'g> {
                 self.hits.push(&self.path, text, leaf, directory);
             }
             Task::Descend { dir, states } => {
+                let len = self.path.len();
                 self.path.extend_from_slice(text);
                 self.path.push(b'.');
-                self.enter(dir, states);
+                if !self.enter(dir, states) {
+                    self.path.truncate(len);
+                }
             }
         }
     }

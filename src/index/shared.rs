@@ -1,11 +1,14 @@
 //! The index behind a lock that a long find releases from time to time for writers.
 
+use std::sync::{Arc, LazyLock};
+
 use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use super::search::{Accept, Collect, Search};
-use super::{CHECK_EVERY, FindLimits, Findings, Index};
+use super::{Asked, FindLimits, Findings, Index, Sight};
 use plumbago_model::glob::Glob;
-use plumbago_model::{Cancel, MetricId, QueryError};
+use plumbago_model::{Cancel, MetricId, QueryError, Scope};
+
+static EVERYTHING: LazyLock<Arc<Scope>> = LazyLock::new(Arc::default);
 
 /// An index that many threads use.
 #[derive(Debug, Default)]
@@ -29,41 +32,38 @@ impl SharedIndex {
         self.index.write()
     }
 
-    /// The metrics and directories that match, sorted by path. A tagged name is found when the pattern is exactly that
-    /// name. Waiting writers get a turn in between; what they change may or may not be seen.
-    pub fn find(&self, glob: &Glob, limits: FindLimits, cancel: &Cancel) -> Result<Findings, QueryError> {
-        self.search(glob, Collect::All, limits, &|_| true, cancel)
+    /// All of it.
+    pub fn all(&self) -> Sight<'_> {
+        self.within(&EVERYTHING)
     }
 
-    /// Only the metrics that match, sorted by name.
+    /// What of it is inside of a scope.
+    pub fn within<'a>(&'a self, scope: &'a Arc<Scope>) -> Sight<'a> {
+        Sight::new(self, scope)
+    }
+
+    /// The same as [`Sight::find`], of everything.
+    pub fn find(&self, glob: &Glob, limits: FindLimits, cancel: &Cancel) -> Result<Findings, QueryError> {
+        self.all().find(glob, limits, cancel)
+    }
+
+    /// The same as [`Sight::find_leaves`], of everything.
     pub fn find_leaves(
         &self,
         glob: &Glob,
         limits: FindLimits,
         cancel: &Cancel,
     ) -> Result<Vec<(MetricId, String)>, QueryError> {
-        let found = self.search(glob, Collect::Leaves, limits, &|_| true, cancel)?;
-        Ok(found.iter().filter_map(|found| Some((found.leaf?, found.path.to_owned()))).collect())
+        self.all().find_leaves(glob, limits, cancel)
     }
 
-    /// `accept` is called with the lock held: it must not lock the index.
-    pub(super) fn search(
+    /// The same as [`Sight::find_tagged`], of everything.
+    pub fn find_tagged(
         &self,
-        glob: &Glob,
-        collect: Collect,
+        asked: Asked<'_>,
         limits: FindLimits,
-        accept: Accept<'_>,
         cancel: &Cancel,
-    ) -> Result<Findings, QueryError> {
-        let mut index = self.read();
-        if let Some(found) = index.shortcut(glob, collect, accept) {
-            return Ok(found);
-        }
-        let mut search = Search::new(glob, collect, limits);
-        while !search.step(&index, accept, cancel, CHECK_EVERY)? {
-            RwLockReadGuard::bump(&mut index);
-        }
-        drop(index);
-        Ok(search.take_hits())
+    ) -> Result<Vec<(MetricId, String)>, QueryError> {
+        self.all().find_tagged(asked, limits, cancel)
     }
 }

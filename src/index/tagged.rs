@@ -3,7 +3,7 @@
 use parking_lot::RwLockReadGuard;
 use roaring::RoaringBitmap;
 
-use super::shared::SharedIndex;
+use super::sight::Sight;
 use super::tags::{Ids, Tag};
 use super::{CHECK_EVERY, FindLimits, Index};
 use plumbago_model::{Cancel, MetricId, QueryError, TagCondition, TagWish, name, untagged};
@@ -31,18 +31,18 @@ pub struct Asked<'a> {
     pub conditions: &'a [&'a dyn TagCondition],
 }
 
-impl SharedIndex {
+impl Sight<'_> {
     /// The tagged metrics for which all conditions hold, sorted by name; where there are none, the untagged one that they name.
     pub fn find_tagged(
-        &self,
+        self,
         asked: Asked<'_>,
         limits: FindLimits,
         cancel: &Cancel,
     ) -> Result<Vec<(MetricId, String)>, QueryError> {
         let mut index = self.read();
-        let ids = matching(&mut index, asked, cancel)?;
+        let ids = self.matching(&mut index, asked, cancel)?;
         if ids.is_empty() {
-            return Ok(untagged_metric(&index, asked).into_iter().collect());
+            return Ok(self.untagged_metric(&index, asked).into_iter().collect());
         }
         if ids.len() > limits.max_hits as u64 {
             return Err(limits.exceeded(asked.text));
@@ -60,26 +60,42 @@ impl SharedIndex {
     }
 
     /// Up to `limit` tags that `accept` takes, in order.
-    pub fn tags(&self, accept: &dyn Fn(&str) -> bool, limit: usize) -> Vec<String> {
-        let index = self.read();
-        let tags = index.tags.with_prefix("").map(|(tag, _)| tag);
-        tags.filter(|tag| accept(tag)).take(limit).map(str::to_owned).collect()
+    pub fn tags(
+        self,
+        accept: &dyn Fn(&str) -> bool,
+        limit: usize,
+        cancel: &Cancel,
+    ) -> Result<Vec<String>, QueryError> {
+        let mut index = self.read();
+        let seen = self.covered_if_confined(&mut index, cancel)?;
+        let is_seen = |of_tag: &Tag| seen.as_ref().is_none_or(|seen| !of_tag.metrics.is_disjoint(seen));
+        let tags = index.tags.with_prefix("").filter(|(tag, of_tag)| accept(tag) && is_seen(of_tag));
+        Ok(tags.take(limit).map(|(tag, _)| tag.to_owned()).collect())
     }
 
     /// Every tag with its size, in order.
-    pub fn tag_sizes(&self) -> Vec<TagSize> {
+    pub fn tag_sizes(self, cancel: &Cancel) -> Result<Vec<TagSize>, QueryError> {
+        let mut index = self.read();
+        let Some(seen) = self.covered_if_confined(&mut index, cancel)? else {
+            let size = |(tag, of_tag): (&str, &Tag)| TagSize {
+                tag: tag.to_owned(),
+                values: of_tag.len(),
+                metrics: of_tag.metrics.len(),
+            };
+            return Ok(index.tags.with_prefix("").map(size).collect());
+        };
         let size = |(tag, of_tag): (&str, &Tag)| TagSize {
             tag: tag.to_owned(),
-            values: of_tag.len(),
-            metrics: of_tag.metrics.len(),
+            values: of_tag.with_prefix("", None).filter(|(_, ids)| ids.meets(&seen)).count(),
+            metrics: of_tag.metrics.intersection_len(&seen),
         };
-        self.read().tags.with_prefix("").map(size).collect()
+        Ok(index.tags.with_prefix("").map(size).filter(|size| size.metrics > 0).collect())
     }
 
     /// Up to `limit` values of a tag that begin with `prefix` and that `accept` takes, in order, each with the number of
     /// metrics that have it. `None` when there is no such tag.
     pub fn tag_values(
-        &self,
+        self,
         tag: &str,
         prefix: &str,
         accept: &dyn Fn(&str) -> bool,
@@ -87,13 +103,18 @@ impl SharedIndex {
         cancel: &Cancel,
     ) -> Result<Option<Vec<(String, u64)>>, QueryError> {
         let mut index = self.read();
-        if index.tags.get(tag).is_none() {
+        let seen = self.covered_if_confined(&mut index, cancel)?;
+        let is_seen = |tag: &Tag| seen.as_ref().is_none_or(|seen| !tag.metrics.is_disjoint(seen));
+        if !index.tags.get(tag).is_some_and(is_seen) {
             return Ok(None);
         }
         let mut found = Vec::new();
         each_value(&mut index, tag, prefix, cancel, |value, ids| {
             if accept(value) {
-                found.push((value.to_owned(), ids.len()));
+                let count = seen.as_ref().map_or_else(|| ids.len(), |seen| common(ids, seen));
+                if count > 0 {
+                    found.push((value.to_owned(), count));
+                }
             }
             found.len() < limit
         })?;
@@ -104,14 +125,14 @@ impl SharedIndex {
     /// Up to `limit` tags, in order, that begin with `prefix` and that some of the metrics have for which the conditions
     /// hold; the tags of the conditions are left out.
     pub fn complete_tags(
-        &self,
+        self,
         asked: Asked<'_>,
         prefix: &str,
         limit: usize,
         cancel: &Cancel,
     ) -> Result<Vec<String>, QueryError> {
         let mut index = self.read();
-        let ids = matching(&mut index, asked, cancel)?;
+        let ids = self.matching(&mut index, asked, cancel)?;
         let is_asked = |tag: &str| asked.conditions.iter().any(|condition| condition.tag() == tag);
         let tags = index.tags.with_prefix(prefix);
         let tags = tags.filter(|(tag, of_tag)| !is_asked(tag) && !of_tag.metrics.is_disjoint(&ids));
@@ -121,7 +142,7 @@ impl SharedIndex {
     /// Up to `limit` values of a tag, in order, that begin with `prefix` and that some of the metrics have for which the
     /// conditions hold.
     pub fn complete_values(
-        &self,
+        self,
         asked: Asked<'_>,
         tag: &str,
         prefix: &str,
@@ -129,10 +150,10 @@ impl SharedIndex {
         cancel: &Cancel,
     ) -> Result<Vec<String>, QueryError> {
         let mut index = self.read();
-        let ids = matching(&mut index, asked, cancel)?;
+        let ids = self.matching(&mut index, asked, cancel)?;
         let mut found = Vec::new();
         if ids.is_empty() && tag == NAME {
-            found.extend(untagged_metric(&index, asked).map(|(_, name)| name));
+            found.extend(self.untagged_metric(&index, asked).map(|(_, name)| name));
             found.retain(|name| name.starts_with(prefix));
             found.truncate(limit);
         }
@@ -147,12 +168,40 @@ impl SharedIndex {
         })?;
         Ok(found)
     }
+
+    /// The metric without tags that the conditions name.
+    fn untagged_metric(self, index: &Index, asked: Asked<'_>) -> Option<(MetricId, String)> {
+        let name = untagged(asked.conditions).filter(|name| self.scope().covers(name))?;
+        Some((index.lookup(name.as_bytes())?, name.to_owned()))
+    }
+
+    /// The metrics for which all conditions hold.
+    fn matching(
+        self,
+        index: &mut RwLockReadGuard<'_, Index>,
+        asked: Asked<'_>,
+        cancel: &Cancel,
+    ) -> Result<RoaringBitmap, QueryError> {
+        let mut found = matching(index, asked, cancel)?;
+        self.confine(index, &mut found, cancel)?;
+        Ok(found)
+    }
+
+    /// The tagged metrics that are inside, unless all are.
+    fn covered_if_confined(
+        self,
+        index: &mut RwLockReadGuard<'_, Index>,
+        cancel: &Cancel,
+    ) -> Result<Option<RoaringBitmap>, QueryError> {
+        if self.scope().is_everything() { Ok(None) } else { self.covered(index, cancel).map(Some) }
+    }
 }
 
-/// The metric without tags that the conditions name.
-fn untagged_metric(index: &Index, asked: Asked<'_>) -> Option<(MetricId, String)> {
-    let name = untagged(asked.conditions)?;
-    Some((index.lookup(name.as_bytes())?, name.to_owned()))
+/// How many of them there are in both.
+fn common(ids: &Ids, others: &RoaringBitmap) -> u64 {
+    let mut own = RoaringBitmap::new();
+    ids.add_to(&mut own);
+    own.intersection_len(others)
 }
 
 /// Lets a writer in, and stops the query when the client is gone.
@@ -291,6 +340,7 @@ mod tests {
     use proptest::sample::{select, subsequence};
 
     use super::*;
+    use crate::index::SharedIndex;
     use graphite_render::source::TagQuery;
 
     const NO_LIMIT: FindLimits = FindLimits::NONE;
@@ -388,14 +438,14 @@ mod tests {
         let pairs = || expected.iter().flat_map(|name| name::tags(name));
         let tags: BTreeSet<&str> =
             pairs().map(|(tag, _)| tag).filter(|tag| !searched.contains(tag)).collect();
-        let got = index.complete_tags(asked, "", 2, &Cancel::never()).unwrap();
+        let got = index.all().complete_tags(asked, "", 2, &Cancel::never()).unwrap();
         prop_assert_eq!(got, tags.into_iter().take(2).collect::<Vec<_>>());
         for (tag, prefix) in [("host", "1"), ("dc", ""), ("name", "m")] {
             let values: BTreeSet<&str> = pairs()
                 .filter(|(of, value)| *of == tag && value.starts_with(prefix))
                 .map(|(_, value)| value)
                 .collect();
-            let got = index.complete_values(asked, tag, prefix, 3, &Cancel::never()).unwrap();
+            let got = index.all().complete_values(asked, tag, prefix, 3, &Cancel::never()).unwrap();
             prop_assert_eq!(got, values.into_iter().take(3).collect::<Vec<_>>());
         }
         Ok(())
@@ -412,11 +462,15 @@ mod tests {
         assert_eq!(count(&["kind=1", "host=~.*7$"]), 500);
         assert_eq!(count(&["kind=0", "host=~.*7$"]), 0);
         assert_eq!(count(&["host=~h00"]), 100);
-        let values = index.tag_values("host", "h1", &|value| value.ends_with('9'), 1000, &Cancel::never());
+        let values =
+            index.all().tag_values("host", "h1", &|value| value.ends_with('9'), 1000, &Cancel::never());
         assert_eq!(values.unwrap().unwrap().len(), 100);
-        assert_eq!(index.tag_values("host", "", &|_| true, 3, &Cancel::never()).unwrap().unwrap().len(), 3);
-        assert!(index.tag_values("nosuch", "", &|_| true, 3, &Cancel::never()).unwrap().is_none());
-        assert_eq!(index.tags(&|tag| tag != "kind", 9), ["host", "name"]);
+        assert_eq!(
+            index.all().tag_values("host", "", &|_| true, 3, &Cancel::never()).unwrap().unwrap().len(),
+            3
+        );
+        assert!(index.all().tag_values("nosuch", "", &|_| true, 3, &Cancel::never()).unwrap().is_none());
+        assert_eq!(index.all().tags(&|tag| tag != "kind", 9, &Cancel::never()).unwrap(), ["host", "name"]);
     }
 
     #[test]
@@ -438,8 +492,9 @@ mod tests {
         }
         let query = TagQuery::new(&["name=plain.name"]).unwrap();
         let asked = Asked { text: "", conditions: &query.conditions() };
-        let values =
-            |tag, prefix, limit| index.complete_values(asked, tag, prefix, limit, &Cancel::never()).unwrap();
+        let values = |tag, prefix, limit| {
+            index.all().complete_values(asked, tag, prefix, limit, &Cancel::never()).unwrap()
+        };
         assert_eq!(values("name", "pl", 9), ["plain.name"]);
         assert!(
             values("name", "x", 9).is_empty()

@@ -1,6 +1,7 @@
 //! The index against a plain set of names.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
@@ -213,7 +214,7 @@ fn a_find_that_began_stops_at_its_next_look() {
         cancel.cancel();
         true
     };
-    let stopped = index.search(&glob("a.*"), Collect::All, NO_LIMIT, &accept, &cancel);
+    let stopped = index.all().search(&glob("a.*"), Collect::All, NO_LIMIT, &accept, &cancel);
     assert!(matches!(stopped, Err(QueryError::Abandoned)));
 }
 
@@ -261,7 +262,7 @@ fn a_writer_gets_in_during_a_find() {
             shared.write().insert(MetricId(20_000), "z.new").unwrap();
             written.store(true, Ordering::Release);
         });
-        shared.search(&glob("**"), Collect::All, NO_LIMIT, &accept, &Cancel::never()).unwrap()
+        shared.all().search(&glob("**"), Collect::All, NO_LIMIT, &accept, &Cancel::never()).unwrap()
     });
     assert!(seen.into_inner(), "the write had to wait for the whole find");
     assert!(found.len() >= 20_101 && hits(&found).is_sorted_by(|a, b| a.0 < b.0));
@@ -330,7 +331,7 @@ proptest! {
                     let glob = glob(&pattern);
                     let expected = model_find(&model, &glob);
                     prop_assert_eq!(&find(&shared, &pattern), &expected, "{}", pattern);
-                    let mut search = Search::new(&glob, Collect::All, NO_LIMIT);
+                    let mut search = Search::new(&glob, Collect::All, NO_LIMIT, &Arc::default());
                     while !search.step(&shared.read(), &|_| true, &Cancel::never(), budget).unwrap() {}
                     prop_assert_eq!(hits(&search.take_hits()), expected, "{} in small steps", pattern);
                 }

@@ -133,6 +133,12 @@ impl Tree {
         }
     }
 
+    /// The metric of a name.
+    pub(super) fn metric(&self, name: &str) -> Option<MetricId> {
+        let (parent, last) = name.rsplit_once('.').unwrap_or(("", name));
+        self.node(self.child(self.find_dir(parent)?, self.component(last)?)?).metric
+    }
+
     /// A directory by its id.
     pub(super) fn dir(&self, dir: DirId) -> &Dir {
         &self.dirs[dir.index()]

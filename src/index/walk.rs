@@ -1,11 +1,11 @@
 //! All names in order, in chunks, so that a caller can stream them and release the lock between two chunks.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use super::search::{Collect, Search};
 use super::{FindLimits, Index};
-use plumbago_model::Cancel;
 use plumbago_model::glob::Glob;
+use plumbago_model::{Cancel, Scope};
 
 static EVERYTHING: LazyLock<Glob> = LazyLock::new(|| Glob::parse("**").expect("a valid pattern"));
 
@@ -22,8 +22,13 @@ pub struct NameWalk {
 impl NameWalk {
     /// A new walk.
     pub fn new() -> Self {
+        Self::within(&Arc::default())
+    }
+
+    /// A walk over those of them that are inside of a scope.
+    pub fn within(scope: &Arc<Scope>) -> Self {
         let limits = FindLimits::NONE;
-        Self { search: Search::new(&EVERYTHING, Collect::Leaves, limits), done: false }
+        Self { search: Search::new(&EVERYTHING, Collect::Leaves, limits, scope), done: false }
     }
 
     /// Up to `limit` names; none when there are no more. `index` must be the same in all calls.

@@ -9,9 +9,10 @@ use memchr::memmem::Finder;
 use parking_lot::RwLockReadGuard;
 
 use super::listing::ListedName;
+use super::sight::{Sight, below};
 use super::tree::{DirId, ROOT, Tree};
-use super::{CHECK_EVERY, Index, SharedIndex};
-use plumbago_model::{Cancel, Cancelled, QueryError};
+use super::{CHECK_EVERY, Index};
+use plumbago_model::{Cancel, Cancelled, Place, QueryError, Scope};
 
 /// Most parts of all words together: as many as there are bits.
 const MAX_PARTS: usize = 32;
@@ -28,9 +29,9 @@ pub struct Hits {
     pub complete: bool,
 }
 
-impl SharedIndex {
+impl Sight<'_> {
     /// The names that have all the words of `text`, at most `limit` of them. When the deadline passes, those found by then.
-    pub fn search_words(&self, text: &str, limit: usize, cancel: &Cancel) -> Result<Hits, QueryError> {
+    pub fn search_words(self, text: &str, limit: usize, cancel: &Cancel) -> Result<Hits, QueryError> {
         let lower = text.to_ascii_lowercase();
         let words = Words::parse(&lower)?;
         let mut hunt = Hunt { words: &words, limit, fits: Vec::new(), found: Vec::new(), total: 0 };
@@ -44,7 +45,7 @@ impl SharedIndex {
         Ok(Hits { entries: found, total, complete })
     }
 
-    fn hunt(&self, hunt: &mut Hunt<'_>, cancel: &Cancel) -> Result<(), Cancelled> {
+    fn hunt(self, hunt: &mut Hunt<'_>, cancel: &Cancel) -> Result<(), Cancelled> {
         if hunt.words.is_empty() {
             return Ok(());
         }
@@ -53,7 +54,7 @@ impl SharedIndex {
             cancel.check()?;
             RwLockReadGuard::bump(&mut index);
         }
-        let mut walk = Walk::new();
+        let mut walk = Walk::new(self.scope());
         while walk.step(hunt, &index) {
             cancel.check()?;
             RwLockReadGuard::bump(&mut index);
@@ -172,8 +173,11 @@ impl Hunt<'_> {
 }
 
 /// All directories that are still of interest, level by level: the names people look for are short.
-struct Walk {
+struct Walk<'s> {
+    scope: &'s Scope,
     ways: Vec<Way>,
+    /// Where each of them stands in the scope.
+    places: Vec<Place>,
     /// The directory being read, and the next of its children.
     at: usize,
     child: usize,
@@ -191,25 +195,33 @@ struct Way {
     done: u32,
 }
 
-impl Walk {
-    fn new() -> Self {
-        Self { ways: vec![Way { dir: ROOT, up: 0, component: 0, state: 0, done: 0 }], at: 0, child: 0 }
+impl<'s> Walk<'s> {
+    fn new(scope: &'s Scope) -> Self {
+        let ways = vec![Way { dir: ROOT, up: 0, component: 0, state: 0, done: 0 }];
+        Self { scope, ways, places: vec![scope.top()], at: 0, child: 0 }
     }
 
     /// Reads some more children. False when there are none left.
     fn step(&mut self, hunt: &mut Hunt<'_>, index: &Index) -> bool {
         let tree = index.tree();
         let mut left = CHECK_EVERY;
-        while let Some(&way) = self.ways.get(self.at) {
+        while let (Some(&way), Some(here)) = (self.ways.get(self.at), self.places.get(self.at).cloned()) {
             let rest = tree.dir(way.dir).children().get(self.child..).unwrap_or_default();
             for &child in rest.iter().take(left) {
+                let place = match &here {
+                    Place::Above(trail) => self.scope.step(trail, tree.text(child.component)),
+                    place => place.clone(),
+                };
+                if matches!(place, Place::Outside) {
+                    continue;
+                }
                 let fits = hunt.fits(child.component, tree);
                 let state = (way.state << 1 | hunt.words.first) & fits;
                 let done = way.done | state & hunt.words.last;
                 if done == hunt.words.last {
                     let node = tree.node(child);
-                    let below = node.dir.map_or(0, |dir| u64::from(tree.dir(dir).live()));
-                    let metric = node.metric.is_some();
+                    let below = node.dir.map_or(0, |dir| below(tree, dir, self.scope, &place));
+                    let metric = node.metric.is_some() && matches!(place, Place::Inside);
                     if metric || below > 0 {
                         let name = || self.path(way, child.component, tree);
                         hunt.note(|| ListedName { name: name(), metric, below });
@@ -217,6 +229,7 @@ impl Walk {
                 } else if let Some(dir) = child.dir() {
                     let up = self.at as u32;
                     self.ways.push(Way { dir, up, component: child.component, state, done });
+                    self.places.push(place);
                 }
             }
             if rest.len() > left {
@@ -248,6 +261,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::index::SharedIndex;
     use plumbago_model::MetricId;
 
     fn index(names: &[impl AsRef<str>]) -> SharedIndex {
@@ -259,7 +273,7 @@ mod tests {
     }
 
     fn names(index: &SharedIndex, text: &str) -> Vec<String> {
-        let hits = index.search_words(text, 100, &Cancel::never()).unwrap();
+        let hits = index.all().search_words(text, 100, &Cancel::never()).unwrap();
         assert!(hits.complete && hits.total == hits.entries.len());
         hits.entries.into_iter().map(|entry| entry.name).collect()
     }
@@ -288,7 +302,7 @@ mod tests {
     #[test]
     fn a_directory_stands_for_what_is_below_it() {
         let index = index(&["servers.a.x", "servers.a.y", "servers.a"]);
-        let hits = index.search_words("a", 100, &Cancel::never()).unwrap();
+        let hits = index.all().search_words("a", 100, &Cancel::never()).unwrap();
         assert_eq!(hits.entries, [ListedName { name: "servers.a".to_owned(), metric: true, below: 2 }]);
         index.write().remove(MetricId(2));
         index.write().remove(MetricId(1));
@@ -300,15 +314,17 @@ mod tests {
     fn more_than_the_limit_is_counted_and_the_deadline_gives_what_there_is() {
         let many: Vec<String> = (0..5000).map(|i| format!("dir{i}.leaf")).collect();
         let index = index(&many);
-        let hits = index.search_words("leaf", 10, &Cancel::never()).unwrap();
+        let hits = index.all().search_words("leaf", 10, &Cancel::never()).unwrap();
         assert_eq!((hits.entries.len(), hits.total, hits.complete), (10, 5000, true));
-        let late = index.search_words("leaf", 10, &Cancel::at(Instant::now())).unwrap();
+        let late = index.all().search_words("leaf", 10, &Cancel::at(Instant::now())).unwrap();
         assert!(!late.complete);
         let gone = Cancel::never();
         gone.cancel();
-        assert!(matches!(index.search_words("leaf", 10, &gone), Err(QueryError::Abandoned)));
+        assert!(matches!(index.all().search_words("leaf", 10, &gone), Err(QueryError::Abandoned)));
         let words = "x ".repeat(MAX_PARTS + 1);
-        assert!(index.search_words(&words, 10, &Cancel::never()).unwrap_err().to_string().contains("32"));
+        assert!(
+            index.all().search_words(&words, 10, &Cancel::never()).unwrap_err().to_string().contains("32")
+        );
     }
 
     proptest! {

@@ -1,6 +1,7 @@
 //! What all sockets share: handing parsed points to the sink, and counting those that do not get there.
 
 use std::fmt::Display;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -8,10 +9,10 @@ use super::buffers::Buffers;
 use super::limits::{Backoff, Connections};
 use super::stop::{Phase, Stop};
 use super::{Sampler, Sink};
-use crate::config::Ingest;
+use crate::config::{Addresses, Ingest};
 use crate::parse::Limits;
 use crate::telemetry::Telemetry;
-use plumbago_model::{Batch, Reject};
+use plumbago_model::{Batch, Reject, Scope};
 
 /// The common end of all sockets.
 pub(super) struct Intake {
@@ -20,7 +21,9 @@ pub(super) struct Intake {
     pub(super) buffers: Arc<Buffers>,
     pub(super) connections: Connections,
     sink: Arc<dyn Sink>,
-    sampler: Sampler,
+    sampler: Arc<Sampler>,
+    /// Who may send; nobody listed means everybody.
+    allowed: Addresses,
 }
 
 impl Intake {
@@ -31,8 +34,37 @@ impl Intake {
             telemetry,
             buffers: Arc::default(),
             sink,
-            sampler: Sampler::default(),
+            sampler: Arc::default(),
+            allowed: Addresses::default(),
         }
+    }
+
+    /// The same for these senders only, before anything was received.
+    pub(super) fn allowing(&self, allowed: Addresses) -> Self {
+        let new = Self::new(Arc::clone(&self.sink), self.config.clone(), Arc::clone(&self.telemetry));
+        Self { allowed, ..new }
+    }
+
+    /// The same for a sender who is confined to a scope.
+    pub(super) fn within(&self, scope: &Arc<Scope>) -> Self {
+        Self {
+            config: self.config.clone(),
+            telemetry: Arc::clone(&self.telemetry),
+            buffers: Arc::clone(&self.buffers),
+            connections: self.connections.clone(),
+            sink: Arc::clone(&self.sink).within(scope),
+            sampler: Arc::clone(&self.sampler),
+            allowed: self.allowed.clone(),
+        }
+    }
+
+    /// May somebody at this address send? Counts them if not.
+    pub(super) fn allows(&self, sender: IpAddr) -> bool {
+        let allowed = self.allowed.is_empty() || self.allowed.contains(sender);
+        if !allowed {
+            self.telemetry.senders_refused.add(1);
+        }
+        allowed
     }
 
     /// A connection without traffic is closed after this.

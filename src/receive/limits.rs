@@ -8,7 +8,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::telemetry::Telemetry;
 
 /// How many connections may be open, over all listeners.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Connections {
     free: Arc<Semaphore>,
     telemetry: Arc<Telemetry>,

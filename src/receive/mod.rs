@@ -28,12 +28,14 @@ use tokio::net::{TcpListener, UdpSocket};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use crate::config::Ingest;
+use crate::auth::Doorman;
+use crate::certificate::Certificate;
+use crate::config::{Addresses, Ingest};
 use crate::telemetry::Telemetry;
 use cache_query::Questions;
 use connection::{PickleFrames, Plain, PlaintextLines};
 use intake::Intake;
-use plumbago_model::Batch;
+use plumbago_model::{Batch, Scope};
 use stop::Stop;
 use tcp::Service;
 use tls::Encrypted;
@@ -41,13 +43,15 @@ use tls::Encrypted;
 pub use cache_query::Recent;
 pub use intake::limits;
 pub use sample::Sampler;
-pub use tls::Certificate;
 
 /// Where received points go. Implemented by the server over resolve, log and rollup.
 pub trait Sink: Send + Sync + 'static {
     /// Takes the whole batch, or none of it. Points in it that are refused one by one (too old, over a limit) are
     /// counted by the sink. When this returns `Ok` every point taken survives a kill of the process.
     fn accept(&self, batch: &Batch<'_>) -> Result<(), Busy>;
+
+    /// The same for a sender who is confined to a scope: points outside of it are refused.
+    fn within(self: Arc<Self>, scope: &Arc<Scope>) -> Arc<dyn Sink>;
 }
 
 /// The batch cannot be taken now (disk full, log failing): try the same batch again later.
@@ -61,10 +65,11 @@ pub struct Busy;
 /// connection is half-closed at a pause, so that a relay sees the end and reconnects elsewhere. What senders have already sent
 /// is read until they close too. Connections that keep sending are reset at a pause in the second half of
 /// `ingest.drain_timeout`, and at its end in any case: their next write fails, so the sender keeps those points.
-#[derive(Debug)]
 pub struct Receiver {
     intake: Arc<Intake>,
     stop: Stop,
+    /// Who is who, if senders over TLS have to be users.
+    doorman: Option<Arc<Doorman>>,
 }
 
 impl Receiver {
@@ -76,7 +81,17 @@ impl Receiver {
         stop: watch::Receiver<bool>,
     ) -> Self {
         let stop = Stop::new(stop, config.drain_timeout);
-        Self { intake: Arc::new(Intake::new(sink, config.clone(), telemetry)), stop }
+        Self { intake: Arc::new(Intake::new(sink, config.clone(), telemetry)), stop, doorman: None }
+    }
+
+    /// Takes only what comes from these addresses, if there are any.
+    pub fn allowing(self, addresses: Addresses) -> Self {
+        Self { intake: Arc::new(self.intake.allowing(addresses)), ..self }
+    }
+
+    /// Lets senders over TLS in who are users by their certificates, and confines them to what they may write.
+    pub fn asking(self, doorman: Option<Arc<Doorman>>) -> Self {
+        Self { doorman, ..self }
     }
 
     /// Plaintext over TCP.
@@ -91,12 +106,12 @@ impl Receiver {
 
     /// Plaintext over TLS.
     pub fn plaintext_tls(&self, listener: TcpListener, certificate: Arc<Certificate>) -> JoinHandle<()> {
-        self.serve(Encrypted::<PlaintextLines>::new(certificate), listener)
+        self.serve(Encrypted::<PlaintextLines>::new(certificate, self.doorman.clone()), listener)
     }
 
     /// Pickle over TLS.
     pub fn pickle_tls(&self, listener: TcpListener, certificate: Arc<Certificate>) -> JoinHandle<()> {
-        self.serve(Encrypted::<PickleFrames>::new(certificate), listener)
+        self.serve(Encrypted::<PickleFrames>::new(certificate, self.doorman.clone()), listener)
     }
 
     /// Queries for points that are still in memory.

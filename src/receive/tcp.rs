@@ -77,6 +77,10 @@ struct Open<S> {
 impl<S: Service> Open<S> {
     /// Serves the connection, or closes it when there are too many.
     fn admit(&mut self, stream: TcpStream, peer: SocketAddr) {
+        if !self.intake.allows(peer.ip()) {
+            tracing::debug!(%peer, "not in listen.allow, closing");
+            return;
+        }
         let Some(permit) = self.intake.connections.admit() else {
             tracing::debug!(%peer, "too many connections, closing");
             return;

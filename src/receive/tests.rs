@@ -22,6 +22,10 @@ struct Recorder {
 }
 
 impl Sink for Recorder {
+    fn within(self: Arc<Self>, _: &Arc<plumbago_model::Scope>) -> Arc<dyn Sink> {
+        self
+    }
+
     fn accept(&self, batch: &Batch<'_>) -> Result<(), Busy> {
         if self.busy.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok() {
             return Err(Busy);

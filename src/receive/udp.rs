@@ -1,6 +1,7 @@
 //! The UDP socket: datagrams of plaintext lines. UDP has no back-pressure, so what cannot be accepted is counted and lost.
 
 use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use tokio::net::UdpSocket;
@@ -31,7 +32,7 @@ pub(super) async fn serve(socket: UdpSocket, intake: Arc<Intake>, mut stop: Stop
             () = stop.changed() => break,
             _ = socket.readable() => {}
         }
-        let (len, state) = gather(|room| socket.try_recv(room), &mut buffer);
+        let (len, state) = gather(|room| allowed(&intake, socket.try_recv_from(room)?), &mut buffer);
         take(buffer.get(..len).unwrap_or_default(), &mut spare, &intake);
         match state {
             Ok(()) => {
@@ -47,12 +48,17 @@ pub(super) async fn serve(socket: UdpSocket, intake: Arc<Intake>, mut stop: Stop
     // The runtime's view of the socket may be stale; only the kernel knows what has arrived since.
     let Ok(socket) = socket.into_std() else { return };
     for _ in 0..LAST_ROUNDS {
-        let (len, state) = gather(|room| socket.recv(room), &mut buffer);
+        let (len, state) = gather(|room| allowed(&intake, socket.recv_from(room)?), &mut buffer);
         take(buffer.get(..len).unwrap_or_default(), &mut spare, &intake);
         if len == 0 || state.is_err() {
             return;
         }
     }
+}
+
+/// The length of a datagram; of one that nobody wanted, 0.
+fn allowed(intake: &Intake, (len, sender): (usize, SocketAddr)) -> io::Result<usize> {
+    Ok(if intake.allows(sender.ip()) { len } else { 0 })
 }
 
 /// Reads the datagrams that have already arrived, each ended by a line feed. Returns the number of bytes.

@@ -102,7 +102,7 @@ impl Resolver {
                 fresh.push((creator.next_id(), policy, name));
             }
         }
-        self.create(&fresh)?;
+        self.create(&fresh, now)?;
         Ok(fresh.into_iter().map(|(id, ..)| id).collect())
     }
 
@@ -184,18 +184,18 @@ impl Resolver {
                 }));
             }
         }
-        self.create(&fresh)?;
+        self.create(&fresh, now)?;
         self.telemetry.metrics_created.add(fresh.len() as u64);
         Ok(resolved)
     }
 
     /// Creates metrics: in the log, in the store and in memory first, and only then in the index. A name that is in the index has
     /// a place for its points, whatever thread finds it.
-    fn create(&self, fresh: &[(MetricId, PolicyId, &str)]) -> Result<(), PointsError> {
+    fn create(&self, fresh: &[(MetricId, PolicyId, &str)], now: u32) -> Result<(), PointsError> {
         if fresh.is_empty() {
             return Ok(());
         }
-        self.points.create(fresh)?;
+        self.points.create(fresh, now)?;
         let mut index = self.index.write();
         for (id, _, name) in fresh {
             if let Err(error) = index.insert(*id, name) {

@@ -57,12 +57,14 @@ impl Points {
         let mut cut = self.store().begin()?;
         let mut column = Column::default();
         let metrics: Vec<MetricId> = frozen.metrics().collect();
+        let mut received: Vec<u32> = Vec::with_capacity(metrics.len());
         let mut gathered: Vec<Vec<Point>> = vec![Vec::new(); GATHERED];
         for group in metrics.chunks(GATHERED) {
             gathered.iter_mut().for_each(Vec::clear);
             frozen.walk_many(group, |nth, point| gathered[nth].push(point));
             let mut touched = Vec::new();
             for (&id, points) in group.iter().zip(&mut gathered) {
+                received.push((points.len() + frozen.direct(id).len()) as u32);
                 let Some((policy_id, _)) = self.state(id) else { continue };
                 let Some(policy) = self.policies().get(policy_id) else { continue };
                 let stage = policy.retention.raw();
@@ -85,7 +87,10 @@ impl Points {
             log_floor: frozen.log_floor,
             marks: self.marks_with(position.marks),
         })?;
+        // Under one lock, so that a question finds the points in memory or in the tally, and never in both.
+        let mut tally = self.tally.lock();
         self.memory().frozen = None;
+        tally.add(&metrics, &received, frozen.accepted_since);
         Ok(())
     }
 
@@ -321,7 +326,7 @@ mod tests {
         fn add_policies(&self, policies: &[(PolicyId, Policy)]) -> Result<(), StoreError> {
             if let Some(points) = self.points.get() {
                 let policy = points.intern_policy(&"60*1s|sum|0".parse().unwrap(), NOW).unwrap();
-                points.create(&[(MetricId(0), policy, "a")]).unwrap();
+                points.create(&[(MetricId(0), policy, "a")], NOW).unwrap();
             }
             self.catalogue.add_policies(policies)
         }

@@ -12,7 +12,7 @@ use super::points::{Points, PointsError};
 use super::view::{View, better};
 use crate::store::{Column, StoreError};
 use plumbago_model::{
-    Aggregator, MetricId, Partial, Policy, PolicyId, SlotRange, Span, Stage, StageKind, Window,
+    Aggregator, MetricId, Partial, Policy, PolicyId, SlotRange, Span, Stage, Stretch, Window,
 };
 
 /// Metrics of one commit, and slots from which on a commit takes no more metrics: cuts wait for each commit.
@@ -32,26 +32,6 @@ pub struct Erased {
     pub remade: u64,
 }
 
-/// From the first time on, before the second.
-#[derive(Clone, Copy)]
-struct Stretch {
-    from: u32,
-    until: u32,
-}
-
-impl Stretch {
-    /// Does all of a slot lie inside? A point of stage 0 lies where its slot starts.
-    fn takes(self, stage: Stage, slot: u32) -> bool {
-        let length = if stage.kind == StageKind::Raw { 1 } else { stage.step_secs };
-        slot >= self.from && u64::from(slot) + u64::from(length) <= u64::from(self.until)
-    }
-
-    /// Does a part of a slot lie inside?
-    fn touches(self, stage: Stage, slot: u32) -> bool {
-        u64::from(slot) + u64::from(stage.step_secs) > u64::from(self.from) && slot < self.until
-    }
-}
-
 /// The slots that a commit replaces, and what is counted of them.
 #[derive(Default)]
 struct Work {
@@ -60,19 +40,16 @@ struct Work {
 }
 
 impl Points {
-    /// Erases the slots in `from..until` of metrics, given by ascending id, and says what that was for each of them. What is accepted
+    /// Erases the slots in a stretch of metrics, given by ascending id, and says what that was for each of them. What is accepted
     /// before this call is erased, and it is durable when this returns; a point that comes meanwhile stays. A trial only counts.
-    pub fn erase(
-        &self,
-        ids: &[MetricId],
-        (from, until): (u32, u32),
-        trial: bool,
-    ) -> Result<Vec<Erased>, PointsError> {
+    ///
+    /// Where several servers share a store, this is this server's part.
+    pub fn erase(&self, ids: &[MetricId], stretch: Stretch, trial: bool) -> Result<Vec<Erased>, PointsError> {
         // From here on only what is in the store has to be erased. What comes into memory now is cut later, and so replaces it.
         self.cut_all()?;
         let mut erased = Vec::with_capacity(ids.len());
         while let Some(left) = ids.get(erased.len()..).filter(|left| !left.is_empty()) {
-            self.erase_some(left, Stretch { from, until }, trial, &mut erased)?;
+            self.erase_some(left, stretch, trial, &mut erased)?;
         }
         Ok(erased)
     }

@@ -287,6 +287,11 @@ impl Frozen {
         self.direct.get(&id).map_or(&[], Vec::as_slice)
     }
 
+    /// Are there no points of this metric?
+    pub(super) fn is_empty_of(&self, id: MetricId) -> bool {
+        self.newest.get(id.index()).is_none_or(|&newest| newest == NONE) && self.direct(id).is_empty()
+    }
+
     /// Metrics that have points here, ascending.
     pub(super) fn metrics(&self) -> impl Iterator<Item = MetricId> + '_ {
         let has = |(i, &newest): (usize, &u32)| {

@@ -4,6 +4,9 @@
 //! From its first point on a loaded point must not replace one that a sender sent, and aggregated slots that hold both have to be
 //! made again. So the points of free slots there are accepted like late ones of a sender, and of an aggregated slot beyond the
 //! reach of stage 0 the one that counts more points stays. Loading the same twice changes nothing.
+//!
+//! Where several servers share a store, a span does not say what others have. So all of a metric that others may have is compared with
+//! what is there, and an aggregated slot of which anybody has something stays as it is: its parts are added up.
 
 use std::sync::Arc;
 
@@ -21,6 +24,8 @@ pub struct Load {
     pub id: MetricId,
     /// From the finest stage to the coarsest; the first has no counts.
     pub columns: Vec<Column>,
+    /// Nobody can have anything of it yet.
+    pub is_new: bool,
 }
 
 /// What became of it.
@@ -59,7 +64,11 @@ impl Points {
         let (id, span) = self.state(load.id)?;
         let policy = self.policies().get(id)?;
         let coarsest = policy.retention.stages().last()?;
-        let free_until = if span == Span::EMPTY { u32::MAX } else { coarsest.floor(span.first) };
+        let free_until = match span {
+            _ if !load.is_new && self.is_shared() => 0,
+            Span::EMPTY => u32::MAX,
+            span => coarsest.floor(span.first),
+        };
         Some(Target { load, policy: (id, policy), free_until })
     }
 
@@ -174,13 +183,14 @@ impl Points {
             return Ok(missing);
         };
         let range = SlotRange::between(stage.floor(first), last.saturating_add(1), stage.step_secs);
+        let is_shared = self.is_shared();
         let mut at = begin;
         for piece in range.pieces(PIECE_SLOTS) {
             let window = self.present(target, level, piece)?;
             while let Some(&time) = column.times.get(at).filter(|&&time| at < end && time < piece.end()) {
                 let there = piece.position(time).map_or(0, |slot| window.partial(slot).count());
                 let count = column.counts.get(at).map_or(1, |count| count & !plumbago_model::Partial::DIRECT);
-                if there < count {
+                if there == 0 || (there < count && !is_shared) {
                     missing.times.push(time);
                     missing.values.extend(column.values.get(at));
                     missing.counts.extend(column.counts.get(at));
@@ -195,7 +205,7 @@ impl Points {
 
     fn present(&self, target: &Target<'_>, level: usize, piece: SlotRange) -> Result<Window, StoreError> {
         let bounds = (piece.start, piece.end());
-        let view = View::open(self, target.policy.clone(), vec![target.load.id], bounds);
+        let view = View::open_shared(self, target.policy.clone(), vec![target.load.id], bounds);
         let read = view.read(level, piece)?.into_iter().next();
         Ok(read.unwrap_or_else(|| Window::empty(piece, level > 0)))
     }

@@ -9,6 +9,7 @@ use parking_lot::{Mutex, RwLock};
 use super::deletion::Deletions;
 use super::head::{Direct, Frozen, Head};
 use super::policies::Policies;
+use super::tally::Tally;
 use super::view::Held;
 use crate::log::{Log, LogError, Syncer, encode_metrics, encode_points, encode_policies};
 use crate::store::{Mark, MetricStore, PointStore, StoreError};
@@ -94,6 +95,8 @@ pub struct Points {
     /// One cut at a time.
     pub(super) cutting: Mutex<()>,
     pub(super) deletions: Deletions,
+    /// Locked before `memory`.
+    pub(super) tally: Mutex<Tally>,
 }
 
 impl Points {
@@ -118,6 +121,7 @@ impl Points {
             recorded: Mutex::default(),
             cutting: Mutex::default(),
             deletions: Deletions::default(),
+            tally: Mutex::default(),
         }
     }
 
@@ -144,7 +148,7 @@ impl Points {
     ///
     /// This holds the lock of the log to the end, and a cut takes the same lock before it starts a new segment. So a cut finds a
     /// metric in the log and in `created`, or in neither, and never removes a segment with a metric that it has not recorded.
-    pub fn create(&self, metrics: &[(MetricId, PolicyId, &str)]) -> Result<(), PointsError> {
+    pub fn create(&self, metrics: &[(MetricId, PolicyId, &str)], now: u32) -> Result<(), PointsError> {
         let mut frame = Vec::new();
         encode_metrics(metrics.iter().copied(), &mut frame);
         // 1. The log: from here on they survive a crash.
@@ -152,7 +156,7 @@ impl Points {
         log.append(&frame)?;
         // 2. The store learns their names; the next cut records them.
         let announced: Vec<(MetricId, &str)> = metrics.iter().map(|&(id, _, name)| (id, name)).collect();
-        self.catalogue.announce(&announced);
+        self.catalogue.announce(&announced, now);
         let record = |&(id, policy, name): &(MetricId, PolicyId, &str)| MetricRecord {
             id,
             name: name.to_owned(),
@@ -308,6 +312,12 @@ impl Points {
     /// The policy of a metric, and when it has data.
     pub fn state(&self, id: MetricId) -> Option<(PolicyId, Span)> {
         self.memory.lock().live.state(id).map(|s| (s.policy, s.span))
+    }
+
+    /// Does memory hold points of a metric?
+    pub fn holds(&self, id: MetricId) -> bool {
+        let memory = self.memory.lock();
+        !memory.live.is_empty_of(id) || memory.frozen.as_ref().is_some_and(|frozen| !frozen.is_empty_of(id))
     }
 
     /// Policy and span of those metrics of a range of ids that are there; takes the lock once for all.

@@ -56,11 +56,13 @@ impl Points {
             names,
             now,
             next_id: 0,
+            unannounced: Vec::new(),
             half_deleted: Vec::new(),
             half_renamed: Vec::new(),
         };
         recovery.load()?;
         recovery.replay(log_dir, floor)?;
+        recovery.announce(now);
         recovery.finish_deletions()?;
         recovery.finish_renames()?;
         let next_id = MetricId(recovery.next_id);
@@ -107,6 +109,8 @@ struct Recovery<'a, N> {
     names: &'a mut N,
     now: u32,
     next_id: u32,
+    /// Metrics of the log that the store has not heard of. The first points behind them say when they were created.
+    unannounced: Vec<(MetricId, String)>,
     /// Metrics that the log says were deleted, and that the catalogue still has.
     half_deleted: Vec<MetricId>,
     /// Names of the log that the catalogue may lack.
@@ -126,7 +130,10 @@ impl<N: Names> Recovery<'_, N> {
 
     fn replay(&mut self, log_dir: &Path, floor: u64) -> Result<(), PointsError> {
         let found = log::replay(log_dir, floor, |record| match record {
-            Record::Points { accepted, points } => self.points.replay_points(&points, accepted),
+            Record::Points { accepted, points } => {
+                self.announce(accepted);
+                self.points.replay_points(&points, accepted);
+            }
             Record::Policies(policies) => policies.into_iter().for_each(|(id, p)| self.replay_policy(id, p)),
             Record::Metrics(metrics) => {
                 metrics.into_iter().for_each(|(id, policy, name)| self.replay_created(id, policy, name));
@@ -164,8 +171,16 @@ impl<N: Names> Recovery<'_, N> {
         }
         let record = MetricRecord { id, name, policies: vec![policy], span: Span::EMPTY };
         self.add(&record);
-        self.points.catalogue().announce(&[(record.id, &record.name)]);
+        self.unannounced.push((record.id, record.name.clone()));
         self.points.created.lock().push(record);
+    }
+
+    fn announce(&mut self, created: u32) {
+        let metrics = std::mem::take(&mut self.unannounced);
+        if !metrics.is_empty() {
+            let metrics: Vec<(MetricId, &str)> = metrics.iter().map(|(id, name)| (*id, &**name)).collect();
+            self.points.catalogue().announce(&metrics, created);
+        }
     }
 
     fn replay_deleted(&mut self, ids: &[MetricId]) {
@@ -202,5 +217,37 @@ impl<N: Names> Recovery<'_, N> {
             self.points.store().delete(&self.half_deleted)?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{HOUR, NOW, NoNames};
+    use super::*;
+    use crate::store::embedded::Embedded;
+
+    fn open(dir: &Path, now: u32) -> (Points, Embedded) {
+        let store = Embedded::open(dir).unwrap();
+        let (blocks, catalogue) = (Arc::clone(&store.points), Arc::clone(&store.metrics));
+        let opened = Points::open(blocks, catalogue, &store.log_dir, 1000, now, &mut NoNames).unwrap();
+        (opened.points, store)
+    }
+
+    #[test]
+    fn a_metric_of_the_log_was_created_when_its_first_points_came() {
+        let dir = tempfile::tempdir().unwrap();
+        let (points, store) = open(dir.path(), NOW);
+        let policy = points.intern_policy(&"7200*1s|sum|0".parse().unwrap(), NOW).unwrap();
+        for (id, name, created) in [(0, "a", NOW), (1, "b", NOW + 600)] {
+            points.create(&[(MetricId(id), policy, name)], created).unwrap();
+            points.append(&[(MetricId(id), Point { timestamp: HOUR, value: 1.0 })], created).unwrap();
+        }
+        points.create(&[(MetricId(2), policy, "c")], NOW + 900).unwrap();
+        drop((points, store));
+        // No point says when the last one was created, so it counts from the start.
+        let (_points, store) = open(dir.path(), NOW + 7200);
+        let dates = store.dates(&[MetricId(0), MetricId(1), MetricId(2)]);
+        let created: Vec<_> = dates.into_iter().map(|dates| dates.created).collect();
+        assert_eq!(created, [Some(NOW), Some(NOW + 600), Some(NOW + 7200)]);
     }
 }

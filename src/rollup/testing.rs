@@ -45,7 +45,7 @@ impl Bench {
         let opened = Points::open(blocks, catalogue, &store.log_dir, 1000, NOW, &mut NoNames).unwrap();
         let points = opened.points;
         assert_eq!(points.intern_policy(&policy.parse().unwrap(), NOW).unwrap(), POLICY);
-        points.create(&[(METRIC, POLICY, "a")]).unwrap();
+        points.create(&[(METRIC, POLICY, "a")], NOW).unwrap();
         Self { points, store, _dir: dir }
     }
 

@@ -112,6 +112,15 @@ impl<'a> View<'a> {
         Self { points, snapshot: points.store().snapshot(), policy_id, policy, metrics, memory, current }
     }
 
+    /// Reads what all servers have in the store, without the points in memory.
+    pub(super) fn open_delivered(
+        points: &'a Points,
+        policy: (PolicyId, Arc<Policy>),
+        metrics: Vec<MetricId>,
+    ) -> Self {
+        Self { snapshot: points.store().reader(), ..Self::open_stored(points, policy, metrics, false) }
+    }
+
     /// What it looks at.
     pub(super) fn metrics(&self) -> &[MetricId] {
         &self.metrics

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::confined::Confined;
 use super::engine::Engine;
 use crate::http::browser::Browse;
 use crate::http::{Backend, Backups, Care, Moving, NameStream, Node};
@@ -9,12 +10,16 @@ use crate::index::{FindLimits, Found, NameWalk};
 use crate::store::Hit;
 use graphite_render::Source;
 use plumbago_model::glob::Glob;
-use plumbago_model::{Cancel, MetricId, Policy, QueryError, Span, Verdict};
+use plumbago_model::{Cancel, MetricId, Policy, QueryError, Scope, Span, Verdict};
 
 /// Bytes that a name which was found takes beside its text.
 const HIT_BYTES: usize = 48;
 
 impl Backend for Engine {
+    fn within(self: Arc<Self>, scope: &Arc<Scope>) -> Arc<dyn Backend> {
+        Arc::new(Confined::new(self, Arc::clone(scope)))
+    }
+
     fn source(&self) -> &dyn Source {
         self
     }
@@ -42,33 +47,11 @@ impl Backend for Engine {
         cancel: &Cancel,
         visit: &mut dyn FnMut(Node<'_>),
     ) -> Result<(), QueryError> {
-        let glob = Glob::parse(query)?;
-        let max_hits = self.config.query.max_find_hits;
-        // Only a server that writes everything itself knows when a metric has no data.
-        let window = window.filter(|_| self.store.upstream.is_sole_writer());
-        let Some(index) = self.whole_index() else {
-            for Hit { path, leaf, directory } in self.store.upstream.find(self, &glob, max_hits, cancel)? {
-                visit(Node { path: &path, leaf, directory, span: None });
-            }
-            return Ok(());
-        };
-        let found = index.find(&glob, FindLimits::names(max_hits), cancel)?;
-        cancel.take(found.text_bytes() + found.len() * HIT_BYTES)?;
-        let leaves: Vec<MetricId> = found.iter().filter_map(|f| f.leaf).collect();
-        let mut spans = self.points.spans(&leaves).into_iter();
-        for found in found.iter() {
-            let span = found.leaf.and_then(|_| spans.next()).unwrap_or(Span::EMPTY);
-            if let Some(node) = node(found, span, window) {
-                visit(node);
-            }
-        }
-        Ok(())
+        self.find_within(&Arc::default(), query, window, cancel, visit)
     }
 
     fn names(&self) -> NameStream {
-        let index = Arc::clone(&self.index);
-        let mut walk = NameWalk::new();
-        Box::new(move |limit| walk.next_chunk(&index.read(), limit))
+        self.names_within(&Arc::default())
     }
 
     fn policies(&self, names: &[&str]) -> Vec<Option<Arc<Policy>>> {
@@ -108,6 +91,54 @@ impl Backend for Engine {
         self.telemetry.spool_points.set(self.spooled());
         self.telemetry.set_disk(self.disk());
         self.telemetry.prometheus()
+    }
+}
+
+/// Which directories lead to a metric that somebody may see.
+const UNKNOWN_DIRECTORIES: &str = "who is confined to some metrics can find names only when all are in memory: set \
+                                   store.cassandra.index = \"memory\", or wait until the names of the cluster are loaded";
+
+impl Engine {
+    /// The names that are inside of a scope.
+    pub(super) fn names_within(&self, scope: &Arc<Scope>) -> NameStream {
+        let index = Arc::clone(&self.index);
+        let mut walk = NameWalk::within(scope);
+        Box::new(move |limit| walk.next_chunk(&index.read(), limit))
+    }
+
+    /// Visits the nodes that match and are inside of a scope, or lead there.
+    pub(super) fn find_within(
+        &self,
+        scope: &Arc<Scope>,
+        query: &str,
+        window: Option<(i64, i64)>,
+        cancel: &Cancel,
+        visit: &mut dyn FnMut(Node<'_>),
+    ) -> Result<(), QueryError> {
+        let glob = Glob::parse(query)?;
+        let max_hits = self.config.query.max_find_hits;
+        // Only a server that writes everything itself knows when a metric has no data.
+        let window = window.filter(|_| self.store.upstream.is_sole_writer());
+        let Some(index) = self.whole_index() else {
+            if !scope.is_everything() {
+                return Err(QueryError::invalid(UNKNOWN_DIRECTORIES));
+            }
+            for Hit { path, leaf, directory } in self.store.upstream.find(self, &glob, max_hits, cancel)? {
+                visit(Node { path: &path, leaf, directory, span: None });
+            }
+            return Ok(());
+        };
+        let found = index.within(scope).find(&glob, FindLimits::names(max_hits), cancel)?;
+        cancel.take(found.text_bytes() + found.len() * HIT_BYTES)?;
+        let leaves: Vec<MetricId> = found.iter().filter_map(|f| f.leaf).collect();
+        let mut spans = self.points.spans(&leaves).into_iter();
+        for found in found.iter() {
+            let span = found.leaf.and_then(|_| spans.next()).unwrap_or(Span::EMPTY);
+            if let Some(node) = node(found, span, window) {
+                visit(node);
+            }
+        }
+        Ok(())
     }
 }
 

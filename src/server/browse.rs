@@ -1,5 +1,7 @@
 //! What the metric browser asks of the engine.
 
+use std::sync::Arc;
+
 use super::engine::{Engine, now};
 use crate::config::StoreKind;
 use crate::http::browser::{
@@ -9,7 +11,7 @@ use crate::http::browser::{
 use crate::http::{Backend, Node};
 use crate::index::{ListedName, Page};
 use plumbago_model::glob::Glob;
-use plumbago_model::{Cancel, MetricId, Policy, QueryError, Reject, Span, name};
+use plumbago_model::{Cancel, MetricId, Policy, QueryError, Reject, Scope, Span, name};
 
 /// A search for words needs all names. The tables of a cluster can only find whole components.
 const UNKNOWN_WORDS: &str = "searching by words needs all names in memory: write a glob such as servers.*.load, or set \
@@ -28,24 +30,11 @@ impl Browse for Engine {
         wanted: PageRequest<'_>,
         cancel: &Cancel,
     ) -> Result<Listing, QueryError> {
-        let Some(index) = self.whole_index() else { return self.list_by_find(folder, wanted, cancel) };
-        let page = match folder {
-            Folder::Directory(path) => index.children(path, wanted, cancel),
-            Folder::TaggedNames => index.tagged_names(wanted, cancel),
-            Folder::TaggedWith(name) => index.tagged_with_name(name, wanted, cancel),
-        };
-        let Page { entries, total } = page?;
-        Ok(Listing { nodes: entries.into_iter().map(node).collect(), total, complete: true })
+        self.list_within(&Arc::default(), folder, wanted, cancel)
     }
 
     fn search(&self, text: &str, limit: usize, cancel: &Cancel) -> Result<Listing, QueryError> {
-        if text.contains(['*', '?', '[', '{']) {
-            return self.collect(text, PageRequest { after: "", limit }, cancel, str::to_owned);
-        }
-        let index = self.whole_index().ok_or_else(|| QueryError::Invalid(UNKNOWN_WORDS.to_owned()))?;
-        let hits = index.search_words(text, limit, cancel)?;
-        let nodes = hits.entries.into_iter().map(node).collect();
-        Ok(Listing { nodes, total: hits.total, complete: hits.complete })
+        self.search_within(&Arc::default(), text, limit, cancel)
     }
 
     fn describe(&self, name: &str, cancel: &Cancel) -> Result<Option<MetricDescription>, QueryError> {
@@ -72,6 +61,8 @@ impl Browse for Engine {
         let rejected = Reject::ALL.iter().map(|&reason| (reason.label(), counters.rejected(reason)));
         Health {
             version: env!("CARGO_PKG_VERSION"),
+            warning: self.config.exposed(),
+            user: None,
             trouble: self.ready().err(),
             store: match self.config.store.kind {
                 StoreKind::Embedded => "embedded",
@@ -93,6 +84,42 @@ impl Browse for Engine {
 }
 
 impl Engine {
+    /// A page of a directory, of what is inside of a scope.
+    pub(super) fn list_within(
+        &self,
+        scope: &Arc<Scope>,
+        folder: Folder<'_>,
+        wanted: PageRequest<'_>,
+        cancel: &Cancel,
+    ) -> Result<Listing, QueryError> {
+        let Some(index) = self.whole_index() else { return self.list_by_find(scope, folder, wanted, cancel) };
+        let index = index.within(scope);
+        let page = match folder {
+            Folder::Directory(path) => index.children(path, wanted, cancel),
+            Folder::TaggedNames => index.tagged_names(wanted, cancel),
+            Folder::TaggedWith(name) => index.tagged_with_name(name, wanted, cancel),
+        };
+        let Page { entries, total } = page?;
+        Ok(Listing { nodes: entries.into_iter().map(node).collect(), total, complete: true })
+    }
+
+    /// What a search finds inside of a scope.
+    pub(super) fn search_within(
+        &self,
+        scope: &Arc<Scope>,
+        text: &str,
+        limit: usize,
+        cancel: &Cancel,
+    ) -> Result<Listing, QueryError> {
+        if text.contains(['*', '?', '[', '{']) {
+            return self.collect(scope, text, PageRequest { after: "", limit }, cancel, str::to_owned);
+        }
+        let index = self.whole_index().ok_or_else(|| QueryError::Invalid(UNKNOWN_WORDS.to_owned()))?;
+        let hits = index.within(scope).search_words(text, limit, cancel)?;
+        let nodes = hits.entries.into_iter().map(node).collect();
+        Ok(Listing { nodes, total: hits.total, complete: hits.complete })
+    }
+
     /// The metric of this name, which this machine may have to look up in the cluster.
     fn known(&self, name: &str, cancel: &Cancel) -> Result<Option<MetricId>, QueryError> {
         let known = self.index.read().lookup(name.as_bytes());
@@ -137,6 +164,7 @@ impl Engine {
     /// Lists a directory of a store whose names are not all in memory. There are no counts then.
     fn list_by_find(
         &self,
+        scope: &Arc<Scope>,
         folder: Folder<'_>,
         wanted: PageRequest<'_>,
         cancel: &Cancel,
@@ -146,19 +174,20 @@ impl Engine {
         };
         let glob = if path.is_empty() { "*".to_owned() } else { format!("{path}.*") };
         let last = |path: &str| path.rsplit('.').next().unwrap_or(path).to_owned();
-        self.collect(&glob, wanted, cancel, last)
+        self.collect(scope, &glob, wanted, cancel, last)
     }
 
     /// The nodes that match a glob, sorted.
     fn collect(
         &self,
+        scope: &Arc<Scope>,
         glob: &str,
         wanted: PageRequest<'_>,
         cancel: &Cancel,
         name: impl Fn(&str) -> String,
     ) -> Result<Listing, QueryError> {
         let mut listing = Listing { complete: true, ..Listing::default() };
-        let found = self.find(glob, None, cancel, &mut |node: Node<'_>| {
+        let found = self.find_within(scope, glob, None, cancel, &mut |node: Node<'_>| {
             listing.total += 1;
             let name = name(node.path);
             if listing.nodes.len() < wanted.limit && (wanted.after.is_empty() || *name > *wanted.after) {

@@ -1,6 +1,6 @@
 //! Metrics with all they have, in and out of the store.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -26,10 +26,13 @@ impl Moving for Engine {
         let _none_is_forgotten = self.importing.read();
         let mut imported = Imported::default();
         let named = self.named(bundles, options, &mut imported);
-        let ids = self.find_or_adopt(&named, &mut imported)?;
+        let (ids, created) = self.find_or_adopt(&named, &mut imported)?;
+        // Without all names in memory, a name that is new here may be an old one of the cluster.
+        let knows_all = self.store.upstream.knows_all_names();
         let mut loads: Vec<Load> = Vec::with_capacity(ids.len());
         for ((_, _, bundle), id) in named.iter().zip(ids) {
-            if let Some(load) = id.and_then(|id| self.fitted(id, bundle, options.window, now)) {
+            if let Some(mut load) = id.and_then(|id| self.fitted(id, bundle, options.window, now)) {
+                load.is_new = knows_all && created.contains(&load.id);
                 loads.push(load);
             }
         }
@@ -100,12 +103,12 @@ impl Engine {
         named
     }
 
-    /// For each of them its metric, made if it is new and `ingest.max_metrics` leaves room.
+    /// For each of them its metric, made if it is new and `ingest.max_metrics` leaves room; and the new ones.
     fn find_or_adopt(
         &self,
         named: &[Named],
         imported: &mut Imported,
-    ) -> Result<Vec<Option<MetricId>>, QueryError> {
+    ) -> Result<(Vec<Option<MetricId>>, HashSet<MetricId>), QueryError> {
         let most = usize::try_from(self.config.ingest.max_metrics).unwrap_or(usize::MAX);
         let mut fresh: HashMap<String, Arc<Policy>> = HashMap::new();
         {
@@ -129,13 +132,13 @@ impl Engine {
         self.telemetry.metrics_created.add(imported.created);
         let mut ids = Vec::with_capacity(named.len());
         self.index.read().lookup_many(named.iter().map(|(name, ..)| &**name), &mut ids);
-        Ok(ids)
+        Ok((ids, created.into_iter().collect()))
     }
 
     fn fitted(&self, id: MetricId, bundle: &Bundle, (from, until): (u32, u32), now: u32) -> Option<Load> {
         let policy = self.policy_of(id)?;
         let mut columns = fit(bundle, &policy, now);
         columns.iter_mut().for_each(|column| column.keep(from, until));
-        Some(Load { id, columns })
+        Some(Load { id, columns, is_new: false })
     }
 }

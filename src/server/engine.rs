@@ -72,7 +72,11 @@ pub fn now() -> u32 {
 impl Engine {
     /// Opens the data directory: loads the catalogue, replays the log.
     pub fn open(config: Config) -> anyhow::Result<Self> {
-        let telemetry = Arc::new(Telemetry::default());
+        Self::open_with(config, Arc::default())
+    }
+
+    /// The same, with counters that others count with, too.
+    pub(super) fn open_with(config: Config, telemetry: Arc<Telemetry>) -> anyhow::Result<Self> {
         let rules = Rules::open(&config.rules, Arc::clone(&telemetry))?;
         let store = Storage::open(&config, &telemetry)?;
         let mut loading = Loading::begin()?;
@@ -142,12 +146,17 @@ impl Engine {
 
     /// Deletes metrics, their names and their points; with a cluster, for all of its servers.
     pub fn delete(&self, ids: &[MetricId]) -> Result<(), PointsError> {
+        self.store.upstream.delete(&self.doomed(ids), now())?;
+        self.forget(ids)
+    }
+
+    /// These metrics as others know them, with all their stages.
+    pub(super) fn doomed(&self, ids: &[MetricId]) -> Vec<Doomed> {
         let doomed = |&id| {
             let name = self.index.read().name(id)?.to_owned();
             Some(Doomed { id, name, stages: self.stages(id).unwrap_or_default() })
         };
-        self.store.upstream.delete(&ids.iter().filter_map(doomed).collect::<Vec<_>>(), now())?;
-        self.forget(ids)
+        ids.iter().filter_map(doomed).collect()
     }
 
     /// Every stage a metric has or had points in.
@@ -169,7 +178,7 @@ impl Engine {
     }
 
     /// Puts metrics under the policies that the store has for them.
-    pub(super) fn follow_policies(&self, metrics: &[(MetricId, Arc<Policy>)]) -> Result<(), PointsError> {
+    pub(super) fn correct_policies(&self, metrics: &[(MetricId, Arc<Policy>)]) -> Result<(), PointsError> {
         let mut changes = Vec::with_capacity(metrics.len());
         for (id, policy) in metrics {
             changes.push((*id, self.points.intern_policy(policy, now())?));

@@ -26,13 +26,25 @@ impl EventLog for Engine {
     }
 
     fn events(&self, filter: &EventFilter, cancel: &Cancel) -> Result<Vec<(EventId, Event)>, QueryError> {
+        self.events_that(&|event| filter.takes(event), filter, cancel)
+    }
+}
+
+impl Engine {
+    /// The events in the time of a filter that `takes` accepts.
+    pub(super) fn events_that(
+        &self,
+        takes: &dyn Fn(&Event) -> bool,
+        filter: &EventFilter,
+        cancel: &Cancel,
+    ) -> Result<Vec<(EventId, Event)>, QueryError> {
         let limit = self.config.query.max_events;
         let mut found = Vec::new();
         let mut outcome = Ok(());
         let mut seen = 0_usize;
         let mut visit = |id: EventId, event: Event| {
             let mut memory = Ok(());
-            if filter.takes(&event) {
+            if takes(&event) {
                 memory = cancel.take(event.bytes() + EVENT_BYTES);
                 found.push((id, event));
             }

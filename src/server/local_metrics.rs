@@ -7,7 +7,7 @@ use crate::index::FindLimits;
 use crate::rollup::PointsError;
 use crate::store::{Described, Hit, LocalMetrics, RunningVisitor, StoreError};
 use plumbago_model::glob::Glob;
-use plumbago_model::{Cancel, MetricId, Policy, QueryError};
+use plumbago_model::{Cancel, MetricId, Policy, QueryError, Stretch};
 
 impl LocalMetrics for Engine {
     fn id_bound(&self) -> u32 {
@@ -54,12 +54,25 @@ impl LocalMetrics for Engine {
         self.adopt(metrics).map_err(above)
     }
 
+    fn policy(&self, id: MetricId) -> Option<Arc<Policy>> {
+        let (policy, _) = self.points.state(id)?;
+        self.points.policies().get(policy)
+    }
+
+    fn follow_policies(&self, changes: &[(MetricId, Arc<Policy>)]) -> Result<(), StoreError> {
+        self.move_policies(changes).map_err(above)
+    }
+
     fn change_policies(&self, changes: &[(MetricId, Arc<Policy>)]) -> Result<(), StoreError> {
-        self.follow_policies(changes).map_err(above)
+        self.correct_policies(changes).map_err(above)
     }
 
     fn forget(&self, metrics: &[MetricId]) -> Result<(), StoreError> {
         Engine::forget(self, metrics).map_err(above)
+    }
+
+    fn erase(&self, metrics: &[MetricId], stretch: Stretch) -> Result<(), StoreError> {
+        self.points.erase(metrics, stretch, false).map_err(above).map(drop)
     }
 
     fn visit_running(
@@ -73,7 +86,7 @@ impl LocalMetrics for Engine {
 }
 
 /// An error of the log or of memory, as the store sees it.
-fn above(error: PointsError) -> StoreError {
+pub(super) fn above(error: PointsError) -> StoreError {
     match error {
         PointsError::Store(error) => error,
         other => StoreError::Above(Box::new(other)),

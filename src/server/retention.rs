@@ -1,9 +1,9 @@
 //! Retention rules while the server runs: what changed rules would do, and putting them in force.
 //!
-//! In a store that other servers write to, a metric keeps the policy it was created with, because they read it from there. So
-//! changed rules move metrics of an embedded store only; on a cluster they decide about new metrics.
+//! In a store that other servers write to, they read the policy of a metric from there, and their rules may be others. So a reload moves
+//! those metrics only that had the policy of the old rules, and a start moves none. The new policies are written to the cluster, and
+//! the other servers follow them.
 
-use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::config::{Loaded, PolicyMatcher, RetentionRules, Settings, Sources};
 use crate::http::{PolicyMove, Reloaded, RetentionPlan};
 use crate::rollup::PointsError;
 use crate::rules::Rules;
-use plumbago_model::{MetricId, Policy, PolicyId, QueryError, Stage};
+use plumbago_model::{MetricId, Policy, PolicyId, QueryError, Retention, Stage};
 
 /// Names shown of each move.
 const EXAMPLES: usize = 3;
@@ -26,8 +26,36 @@ pub(super) struct Reading {
 /// A metric whose rules now give it another policy.
 struct Move {
     id: MetricId,
+    name: String,
     from: PolicyId,
     to: Arc<Policy>,
+}
+
+impl Move {
+    fn local(&self) -> (MetricId, Arc<Policy>) {
+        (self.id, Arc::clone(&self.to))
+    }
+
+    fn shared(&self) -> (String, Arc<Policy>) {
+        (self.name.clone(), Arc::clone(&self.to))
+    }
+}
+
+/// The policies that rules give, each made once.
+struct Ruled<'a> {
+    rules: &'a PolicyMatcher,
+    by_rule: HashMap<(Option<usize>, Option<usize>), Arc<Policy>>,
+}
+
+impl<'a> Ruled<'a> {
+    fn new(rules: &'a PolicyMatcher) -> Self {
+        Self { rules, by_rule: HashMap::new() }
+    }
+
+    fn policy(&mut self, name: &str) -> Arc<Policy> {
+        let made = || Arc::new(self.rules.policy_for(name).policy);
+        Arc::clone(self.by_rule.entry(self.rules.places(name)).or_insert_with(made))
+    }
 }
 
 impl Engine {
@@ -36,38 +64,53 @@ impl Engine {
         Arc::clone(&self.retention.read())
     }
 
-    /// Moves metrics whose rule has changed to their new policy. Their stored data stays readable.
+    /// Moves the metrics of a store of its own to the policies of the rules in force. Their stored data stays readable.
     pub fn apply_rules(&self) -> Result<usize, PointsError> {
-        let moves = self.moves(&self.retention());
-        let mut numbers: HashMap<String, PolicyId> = HashMap::new();
-        let mut changes = Vec::with_capacity(moves.len());
-        for Move { id, to, .. } in &moves {
-            let number = match numbers.entry(to.to_string()) {
-                Entry::Occupied(known) => *known.get(),
-                Entry::Vacant(vacant) => *vacant.insert(self.points.intern_policy(to, now())?),
-            };
-            changes.push((*id, number));
+        if !self.store.upstream.is_sole_writer() {
+            return Ok(0);
         }
-        self.points.move_to(&changes, now())?;
-        Ok(changes.len())
+        let moves = self.moves(&self.retention(), &self.retention());
+        self.move_policies(&moves.iter().map(Move::local).collect::<Vec<_>>())?;
+        Ok(moves.len())
     }
 
-    /// The metrics that rules would move.
-    fn moves(&self, rules: &PolicyMatcher) -> Vec<Move> {
-        if !self.store.upstream.is_sole_writer() {
-            return Vec::new();
+    /// Moves metrics whose policy the old rules gave them, in a store of its own all metrics, to the policies of the rules in force.
+    fn apply_changed(&self, old: &PolicyMatcher) -> Result<usize, QueryError> {
+        let moves = self.moves(&self.retention(), old);
+        self.store.upstream.change_policies(&moves.iter().map(Move::shared).collect::<Vec<_>>())?;
+        self.move_policies(&moves.iter().map(Move::local).collect::<Vec<_>>())?;
+        Ok(moves.len())
+    }
+
+    /// Puts metrics under other policies on this machine.
+    pub(super) fn move_policies(&self, metrics: &[(MetricId, Arc<Policy>)]) -> Result<(), PointsError> {
+        let mut numbers: HashMap<String, PolicyId> = HashMap::new();
+        let mut changes = Vec::with_capacity(metrics.len());
+        for (id, to) in metrics {
+            let text = to.to_string();
+            let number = match numbers.get(&text) {
+                Some(number) => *number,
+                None => self.points.intern_policy(to, now())?,
+            };
+            numbers.insert(text, number);
+            changes.push((*id, number));
         }
-        let mut by_rules: HashMap<(Option<usize>, Option<usize>), Arc<Policy>> = HashMap::new();
+        self.points.move_to(&changes, now())
+    }
+
+    /// The metrics that rules would move. In a store that others write to, that is those whose policy is that of the old rules.
+    fn moves(&self, rules: &PolicyMatcher, old_rules: &PolicyMatcher) -> Vec<Move> {
+        let is_sole = self.store.upstream.is_sole_writer();
+        let (mut new, mut old) = (Ruled::new(rules), Ruled::new(old_rules));
         let mut moves = Vec::new();
         for id in (0..self.points.id_bound()).map(MetricId) {
             let Some((from, _)) = self.points.state(id) else { continue };
-            let Some(old) = self.points.policies().get(from) else { continue };
+            let Some(policy) = self.points.policies().get(from) else { continue };
             let index = self.index.read();
             let Some(name) = index.name(id) else { continue };
-            let ruled = || Arc::new(rules.policy_for(name).policy);
-            let to = by_rules.entry(rules.places(name)).or_insert_with(ruled);
-            if **to != *old {
-                moves.push(Move { id, from, to: Arc::clone(to) });
+            let to = new.policy(name);
+            if *to != *policy && (is_sole || *old.policy(name) == *policy) {
+                moves.push(Move { id, name: name.to_owned(), from, to });
             }
         }
         moves
@@ -75,9 +118,9 @@ impl Engine {
 
     /// What these rules would do.
     pub fn plan(&self, rules: &RetentionRules) -> Result<RetentionPlan, QueryError> {
-        let moves = self.moves(&PolicyMatcher::new(rules.clone()));
+        let moves = self.moves(&PolicyMatcher::new(rules.clone()), &self.retention());
         let mut alike: BTreeMap<(PolicyId, String), Vec<MetricId>> = BTreeMap::new();
-        for Move { id, from, to } in &moves {
+        for Move { id, from, to, .. } in &moves {
             alike.entry((*from, to.to_string())).or_default().push(*id);
         }
         let metrics = self.index.read().len() as u64;
@@ -105,7 +148,7 @@ impl Engine {
     /// What the files would do if they were put in force now.
     pub(super) fn plan_files(&self) -> Result<RetentionPlan, QueryError> {
         let (loaded, _) = self.read_again()?;
-        self.refuse_unknown_tables(&loaded.config.retention)?;
+        self.admit_tables(&loaded.config.retention)?;
         self.plan(&loaded.config.retention)
     }
 
@@ -122,13 +165,13 @@ impl Engine {
 
     fn try_reload(&self) -> Result<Reloaded, QueryError> {
         let (loaded, needs_restart) = self.read_again()?;
-        self.refuse_unknown_tables(&loaded.config.retention)?;
+        self.admit_tables(&loaded.config.retention)?;
         self.rules.as_ref().map_or(Ok(()), Rules::reload).map_err(QueryError::invalid)?;
-        let matcher = Arc::new(PolicyMatcher::new(loaded.config.retention));
+        let old = self.retention();
         // New metrics first: one that is created meanwhile must not keep an old policy.
-        self.resolver.set_rules(Arc::clone(&matcher));
-        *self.retention.write() = matcher;
-        let moved = self.apply_rules()? as u64;
+        self.put_in_force(Arc::new(PolicyMatcher::new(loaded.config.retention)));
+        // The next reload must find out again which metrics have the policies of the old rules.
+        let moved = self.apply_changed(&old).inspect_err(|_| self.put_in_force(old))? as u64;
         Ok(Reloaded { moved, needs_restart, warnings: loaded.warnings })
     }
 
@@ -148,22 +191,25 @@ impl Engine {
         Ok((loaded, needs_restart))
     }
 
-    /// The tables of a cluster are checked at a start, so rules must not ask for others in between.
-    fn refuse_unknown_tables(&self, rules: &RetentionRules) -> Result<(), QueryError> {
-        if self.store.upstream.is_sole_writer() {
+    fn put_in_force(&self, rules: Arc<PolicyMatcher>) {
+        self.resolver.set_rules(Arc::clone(&rules));
+        *self.retention.write() = rules;
+    }
+
+    /// Fails if a cluster lacks tables that these rules need and those in force do not.
+    fn admit_tables(&self, rules: &RetentionRules) -> Result<(), QueryError> {
+        let known = stages(self.retention().rules());
+        if stages(rules).is_subset(&known) {
             return Ok(());
         }
-        let known = stages(&self.config.retention);
-        match stages(rules).into_iter().find(|stage| !known.contains(stage)) {
-            None => Ok(()),
-            Some(stage) => Err(QueryError::invalid(format!(
-                "the stage {stage} is new, and its table in the cluster was not checked; run `plumbago schema apply`, then restart"
-            ))),
-        }
+        Ok(self.store.upstream.admit(&retentions(rules))?)
     }
 }
 
+fn retentions(rules: &RetentionRules) -> Vec<Retention> {
+    rules.schemas.iter().map(|rule| &rule.gives).chain([&rules.default_retention]).cloned().collect()
+}
+
 fn stages(rules: &RetentionRules) -> HashSet<Stage> {
-    let retentions = rules.schemas.iter().map(|rule| &rule.gives).chain([&rules.default_retention]);
-    retentions.flat_map(|retention| retention.stages().to_vec()).collect()
+    retentions(rules).iter().flat_map(|retention| retention.stages().to_vec()).collect()
 }

@@ -12,10 +12,13 @@ use tokio::sync::watch;
 
 use super::background::Background;
 use super::engine::Engine;
-use super::sockets::{Reserved, Sockets};
+use super::sockets::{Reserved, Sockets, certificate};
+use crate::auth::Doorman;
+use crate::certificate::Inside;
 use crate::config::{Loaded, Sources};
-use crate::http::{self, Backend};
+use crate::http::{self, Backend, Listeners, Service};
 use crate::receive::{Receiver, Sink};
+use crate::telemetry::Telemetry;
 
 /// Runs the server until Ctrl-C or SIGTERM; then drains and returns.
 pub fn run(loaded: Loaded, sources: Sources) -> Result<()> {
@@ -25,7 +28,14 @@ pub fn run(loaded: Loaded, sources: Sources) -> Result<()> {
     let queries = runtime("http")?;
     let sockets = ingest.block_on(Sockets::bind(&config.listen, config.ingest.udp))?;
     let http = config.listen.http.map(|address| Reserved::new("http", address)).transpose()?;
-    let engine = Arc::new(Engine::open(config)?);
+    let https = config.listen.https.map(|address| Reserved::new("https", address)).transpose()?;
+    let certificate = certificate(&config.listen, Inside::Http)?;
+    let telemetry = Arc::new(Telemetry::default());
+    let doorman = Doorman::open(&config.auth, Arc::clone(&telemetry))?.map(Arc::new);
+    if let Some(warning) = config.exposed() {
+        tracing::warn!("{warning}");
+    }
+    let engine = Arc::new(Engine::open_with(config, telemetry)?);
     engine.read_from(sources, settings);
     let moved = engine.apply_rules().context("applying changed retention rules to existing metrics")?;
     if moved > 0 {
@@ -41,30 +51,39 @@ pub fn run(loaded: Loaded, sources: Sources) -> Result<()> {
         let _inside = ingest.enter();
         sockets.open()?
     };
-    let http_listener = {
+    let listeners = {
         let _inside = queries.enter();
-        http.map(Reserved::open).transpose()?
+        let https = https.map(Reserved::open).transpose()?;
+        Listeners { http: http.map(Reserved::open).transpose()?, https: https.zip(certificate) }
     };
     if let Some(carbon) = &sockets.carbon {
         let address = carbon.local_addr()?;
         engine.carbon.get_or_init(|| address);
     }
-    announce(&engine, &sockets, http_listener.as_ref())?;
+    announce(&engine, &sockets, &listeners)?;
 
     let (stop, stopping) = watch::channel(false);
     let sink: Arc<dyn Sink> = Arc::<Engine>::clone(&engine);
     let receivers = {
         let _inside = ingest.enter();
         let receiver =
-            Receiver::new(sink, &engine.config.ingest, Arc::clone(&engine.telemetry), stopping.clone());
+            Receiver::new(sink, &engine.config.ingest, Arc::clone(&engine.telemetry), stopping.clone())
+                .allowing(engine.config.listen.allow.clone())
+                .asking(doorman.clone());
         sockets.start(&receiver, &engine)
     };
-    let api = http_listener.map(|listener| {
+    let api = (listeners.http.is_some() || listeners.https.is_some()).then(|| {
         let backend: Arc<dyn Backend> = Arc::<Engine>::clone(&engine);
-        let (http, query) = (engine.config.http.clone(), Arc::new(engine.config.query.clone()));
+        let service = Service {
+            http: engine.config.http.clone(),
+            query: Arc::new(engine.config.query.clone()),
+            auth: engine.config.auth.clone(),
+            doorman,
+            telemetry: Arc::clone(&engine.telemetry),
+            ..Service::of(backend)
+        };
         let _inside = queries.enter();
-        let telemetry = Arc::clone(&engine.telemetry);
-        let api = queries.spawn(http::serve(listener, backend, http, query, telemetry, stopping));
+        let api = queries.spawn(http::serve(listeners, service, stopping));
         engine.supervisor.watch("http", api)
     });
     queries.block_on(until_the_end(&engine, signals));
@@ -180,14 +199,21 @@ fn reload(engine: &Engine) {
 }
 
 /// Prints all addresses, and how to send a first point and read it back.
-fn announce(engine: &Engine, sockets: &Sockets<TcpListener>, http: Option<&TcpListener>) -> Result<()> {
+fn announce(engine: &Engine, sockets: &Sockets<TcpListener>, listeners: &Listeners) -> Result<()> {
     let address = |listener: Option<&TcpListener>| listener.map(TcpListener::local_addr).transpose();
-    let (http, carbon, pickle) =
-        (address(http)?, address(sockets.carbon.as_ref())?, address(sockets.pickle.as_ref())?);
+    let https = address(listeners.https.as_ref().map(|(listener, _)| listener))?;
+    let (http, carbon, pickle) = (
+        address(listeners.http.as_ref())?,
+        address(sockets.carbon.as_ref())?,
+        address(sockets.pickle.as_ref())?,
+    );
     let mut out = std::io::stdout().lock();
     writeln!(out, "Plumbago {}", env!("CARGO_PKG_VERSION"))?;
     if let Some(http) = http {
         writeln!(out, "http      http://{http}")?;
+    }
+    if let Some(https) = https {
+        writeln!(out, "https     https://{https}")?;
     }
     if let Some(carbon) = carbon {
         let protocols = if sockets.udp.is_some() { "tcp, udp" } else { "tcp" };

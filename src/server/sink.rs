@@ -6,11 +6,12 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use super::confined::Confined;
 use super::engine::{Engine, now};
 use crate::receive::{Busy, Sink};
 use crate::resolve::Refused;
 use crate::rollup::{Appended, Points, PointsError};
-use plumbago_model::{Batch, Point, Reject, Verdict};
+use plumbago_model::{Batch, Point, Reject, Scope, Verdict, name};
 
 /// A point with a name that this server made.
 pub(super) type Named = (Arc<str>, Point);
@@ -18,20 +19,58 @@ pub(super) type Named = (Arc<str>, Point);
 impl Sink for Engine {
     /// Points of senders.
     fn accept(&self, batch: &Batch<'_>) -> Result<(), Busy> {
-        self.judge(batch).map(drop)
+        self.judge(batch, &Scope::default()).map(drop)
+    }
+
+    fn within(self: Arc<Self>, scope: &Arc<Scope>) -> Arc<dyn Sink> {
+        Arc::new(Confined::new(self, Arc::clone(scope)))
     }
 }
 
 impl Engine {
     /// Takes points as received, and says what became of them.
-    pub(super) fn judge(&self, batch: &Batch<'_>) -> Result<Verdict, Busy> {
+    ///
+    /// A point of somebody who is confined must have a name inside of the scope both as it is sent and as it is stored.
+    pub(super) fn judge(&self, batch: &Batch<'_>, scope: &Scope) -> Result<Verdict, Busy> {
+        if scope.is_everything() {
+            return self.rule(batch, scope);
+        }
+        let (inside, outside) = self.confine(batch, scope);
+        let mut verdict = self.rule(&inside, scope)?;
+        self.refuse(&outside, &mut verdict);
+        Ok(verdict)
+    }
+
+    fn rule(&self, batch: &Batch<'_>, scope: &Scope) -> Result<Verdict, Busy> {
         let Some(rules) = &self.rules else { return self.ingest(batch) };
         let ruled = rules.apply(batch);
+        let renamed = ruled.batch();
         // A batch that is not accepted comes again, so its points are gathered only after it is.
-        let mut verdict = self.ingest(&ruled.batch())?;
+        let mut verdict = if scope.is_everything() {
+            self.ingest(&renamed)?
+        } else {
+            let (inside, outside) = self.confine(&renamed, scope);
+            let mut verdict = self.ingest(&inside)?;
+            self.refuse(&outside, &mut verdict);
+            verdict
+        };
         rules.gather(&ruled);
         self.refuse(&ruled.refused, &mut verdict);
         Ok(verdict)
+    }
+
+    /// The points of a batch whose names are inside of a scope, and the names of the others.
+    fn confine<'a>(&self, batch: &Batch<'a>, scope: &Scope) -> (Batch<'a>, Refused<'a>) {
+        let most = self.config.ingest.max_name_bytes;
+        let (mut inside, mut outside) = (Batch::default(), Refused::new());
+        for &(raw, point) in &batch.entries {
+            // A name that is none is refused later, for that reason.
+            match name::canonical(raw, most) {
+                Ok(name) if !scope.covers(&name) => outside.push((Reject::OutOfScope, raw)),
+                _ => inside.push(raw, point),
+            }
+        }
+        (inside, outside)
     }
 
     /// Stores aggregates that are due, or all of them before a stop. Returns those that cannot be stored now.

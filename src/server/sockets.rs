@@ -12,8 +12,9 @@ use tokio::net::{TcpListener, TcpSocket, UdpSocket};
 use tokio::task::JoinHandle;
 
 use super::engine::Engine;
+use crate::certificate::{Certificate, Inside};
 use crate::config::Listen;
-use crate::receive::{Certificate, Receiver, Recent};
+use crate::receive::{Receiver, Recent};
 
 /// Connections that may wait to be accepted; the kernel has a limit of its own.
 const BACKLOG: u32 = 4096;
@@ -77,7 +78,7 @@ impl Sockets<Reserved> {
             carbon_tls: reserve("carbon_tls", listen.carbon_tls)?,
             pickle_tls: reserve("pickle_tls", listen.pickle_tls)?,
             cache_query: reserve("cache_query", listen.cache_query)?,
-            certificate: listen.tls.as_ref().map(Certificate::open).transpose()?.map(Arc::new),
+            certificate: certificate(listen, Inside::Carbon)?,
         })
     }
 
@@ -121,6 +122,12 @@ impl Sockets<TcpListener> {
         let watched = |(name, task): (_, Option<_>)| Some(engine.supervisor.watch(name, task?));
         started.into_iter().filter_map(watched).collect()
     }
+}
+
+/// The certificate of the configuration, if there is one.
+pub(super) fn certificate(listen: &Listen, inside: Inside) -> Result<Option<Arc<Certificate>>> {
+    let opened = listen.tls.as_ref().map(|config| Certificate::open(config, inside)).transpose()?;
+    Ok(opened.map(Arc::new))
 }
 
 fn cannot_listen(key: &str, address: SocketAddr) -> String {

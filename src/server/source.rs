@@ -3,17 +3,16 @@
 use std::sync::Arc;
 
 use super::engine::Engine;
-use crate::http::{EventLog, TaggedSeries};
+use crate::http::EventLog;
 use crate::index::{Asked, FindLimits};
 use crate::rollup::Series;
 use graphite_render::{FetchRequest, Fetched, Source};
 use plumbago_model::glob::Glob;
-use plumbago_model::{Cancel, EventFilter, MetricId, Phase, QueryError};
+use plumbago_model::{Cancel, EventFilter, MetricId, Phase, QueryError, Scope};
 
 impl Source for Engine {
     fn fetch(&self, requests: &[FetchRequest], cancel: &Cancel) -> Result<Vec<Vec<Fetched>>, QueryError> {
-        let mut budget = Budget { series: 0, points: 0 };
-        requests.iter().map(|request| self.fetch_one(request, &mut budget, cancel)).collect()
+        self.fetch_within(&Arc::default(), requests, cancel)
     }
 
     fn event_times(&self, filter: &EventFilter, cancel: &Cancel) -> Result<Vec<u32>, QueryError> {
@@ -36,14 +35,26 @@ struct Budget {
 }
 
 impl Engine {
+    /// The series that are inside of a scope.
+    pub(super) fn fetch_within(
+        &self,
+        scope: &Arc<Scope>,
+        requests: &[FetchRequest],
+        cancel: &Cancel,
+    ) -> Result<Vec<Vec<Fetched>>, QueryError> {
+        let mut budget = Budget { series: 0, points: 0 };
+        requests.iter().map(|request| self.fetch_one(scope, request, &mut budget, cancel)).collect()
+    }
+
     fn fetch_one(
         &self,
+        scope: &Arc<Scope>,
         request: &FetchRequest,
         budget: &mut Budget,
         cancel: &Cancel,
     ) -> Result<Vec<Fetched>, QueryError> {
         cancel.begin(Phase::Find);
-        let leaves = self.leaves(request, cancel)?;
+        let leaves = self.leaves(scope, request, cancel)?;
         let ids: Vec<MetricId> = leaves.iter().map(|(id, _)| *id).collect();
         let names: usize = leaves.iter().map(|(_, name)| name.len()).sum();
         let points = self.charge(request, &ids, budget)?;
@@ -56,17 +67,26 @@ impl Engine {
         Ok(named.filter_map(|((_, name), series)| series.map(|s| fetched(name, s))).collect())
     }
 
-    fn leaves(&self, request: &FetchRequest, cancel: &Cancel) -> Result<Vec<(MetricId, String)>, QueryError> {
+    fn leaves(
+        &self,
+        scope: &Arc<Scope>,
+        request: &FetchRequest,
+        cancel: &Cancel,
+    ) -> Result<Vec<(MetricId, String)>, QueryError> {
         let max_series = self.config.query.max_series;
         let limits = FindLimits::series(max_series);
         if let Some(query) = &request.tags {
             let asked = Asked { text: &request.pattern, conditions: &query.conditions() };
-            return self.index()?.find_tagged(asked, limits, cancel);
+            return self.sight(scope)?.find_tagged(asked, limits, cancel);
         }
         let glob = Glob::parse(&request.pattern)?;
         match self.whole_index() {
-            Some(index) => index.find_leaves(&glob, limits, cancel),
-            None => self.store.upstream.find_leaves(self, &glob, max_series, cancel),
+            Some(index) => index.within(scope).find_leaves(&glob, limits, cancel),
+            None => {
+                let mut found = self.store.upstream.find_leaves(self, &glob, max_series, cancel)?;
+                found.retain(|(_, name)| scope.covers(name));
+                Ok(found)
+            }
         }
     }
 

@@ -1,16 +1,17 @@
 //! Creates and deletes tagged series over HTTP, for carbon and for scripts.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::engine::{Engine, now};
 use super::source::UNKNOWN_TAGS;
 use crate::http::TaggedSeries;
-use crate::index::SharedIndex;
-use plumbago_model::{Batch, MetricId, Point, QueryError, name};
+use crate::index::{SharedIndex, Sight};
+use plumbago_model::{Batch, MetricId, Point, QueryError, Scope, name};
 
 impl TaggedSeries for Engine {
-    fn index(&self) -> Result<&SharedIndex, QueryError> {
-        self.whole_index().ok_or_else(|| QueryError::Invalid(UNKNOWN_TAGS.to_owned()))
+    fn index(&self) -> Result<Sight<'_>, QueryError> {
+        self.whole_index().map(SharedIndex::all).ok_or_else(|| QueryError::invalid(UNKNOWN_TAGS))
     }
 
     fn tag_series(&self, paths: &[&str]) -> Result<Vec<String>, QueryError> {
@@ -53,9 +54,15 @@ impl TaggedSeries for Engine {
 }
 
 impl Engine {
+    /// What of the index is inside of a scope, if all names are in memory.
+    pub(super) fn sight<'a>(&'a self, scope: &'a Arc<Scope>) -> Result<Sight<'a>, QueryError> {
+        let index = self.whole_index().ok_or_else(|| QueryError::invalid(UNKNOWN_TAGS))?;
+        Ok(index.within(scope))
+    }
+
     /// The stored spelling. As in graphite-web a name loses its leading `~`, with tags or without: a value of a tag cannot begin
     /// with one, and the name is the value of the tag `name`.
-    fn canonical(&self, path: &str) -> Result<String, QueryError> {
+    pub(super) fn canonical(&self, path: &str) -> Result<String, QueryError> {
         let bare = path.trim_start_matches('~');
         if bare.is_empty() {
             return Err(QueryError::Invalid(format!(

@@ -293,8 +293,8 @@ pub trait MetricStore: Send + Sync {
     /// Visits every metric in ascending order of its id.
     fn load(&self, visit: &mut dyn FnMut(MetricRecord)) -> Result<(), StoreError>;
 
-    /// Metrics come into being here; [`MetricStore::create`] follows some time later.
-    fn announce(&self, _metrics: &[(MetricId, &str)]) {}
+    /// Metrics come into being here at this time, in ascending order of their ids; [`MetricStore::create`] follows some time later.
+    fn announce(&self, _metrics: &[(MetricId, &str)], _now: u32) {}
 
     /// Records new metrics, in ascending order of their ids. Those already there stay as they are.
     fn create(&self, metrics: &[MetricRecord]) -> Result<(), StoreError>;

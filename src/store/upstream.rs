@@ -11,7 +11,9 @@ use std::time::Duration;
 
 use super::{BackedUp, Column, Headway, StoreError};
 use plumbago_model::glob::Glob;
-use plumbago_model::{Aggregator, Cancel, MetricId, Policy, QueryError, Span, Stage};
+use plumbago_model::{
+    Aggregator, Cancel, Dates, MetricId, Policy, QueryError, Retention, Span, Stage, Stretch,
+};
 
 /// Where the data of this machine goes.
 pub trait Upstream: Send + Sync {
@@ -47,8 +49,34 @@ pub trait Upstream: Send + Sync {
     /// Metrics were read just now.
     fn note_read(&self, metrics: &[MetricId]);
 
+    /// When metrics were created, written and read; `None` if the store notes that away from this machine.
+    fn dates(&self, _metrics: &[MetricId]) -> Option<Vec<Dates>> {
+        None
+    }
+
+    /// Nothing that happened before this is noted in [`Upstream::dates`].
+    fn dates_since(&self) -> Option<u32> {
+        None
+    }
+
     /// Deletes metrics for all who share the store. This machine forgets them afterwards.
     fn delete(&self, metrics: &[Doomed], now: u32) -> Result<(), StoreError>;
+
+    /// Deletes the points of metrics in a stretch of time for all who share the store; slots that lie only partly inside stay with those
+    /// who wrote them. `own` erases them on this machine. Gives the number of deletions that a cluster got.
+    fn erase(
+        &self,
+        metrics: &[Doomed],
+        stretch: Stretch,
+        now: u32,
+        own: &mut dyn FnMut() -> Result<(), StoreError>,
+    ) -> Result<u64, StoreError>;
+
+    /// Can metrics have these retentions? Fails with what has to be done first.
+    fn admit(&self, retentions: &[Retention]) -> Result<(), StoreError>;
+
+    /// Puts metrics under other policies for all who share the store. This machine follows afterwards.
+    fn change_policies(&self, changes: &[(String, Arc<Policy>)]) -> Result<(), StoreError>;
 
     /// Is a cut due, this long after the last one?
     fn wants_cut(&self, since_last: Duration) -> bool;
@@ -112,11 +140,20 @@ pub trait LocalMetrics: Send + Sync {
     /// Adds metrics that exist in the store. Returns the ids of those that were new here.
     fn learn(&self, metrics: &[(String, Arc<Policy>)]) -> Result<Vec<MetricId>, StoreError>;
 
-    /// Puts metrics under the policies that the store has for them.
+    /// The policy that a metric is under.
+    fn policy(&self, id: MetricId) -> Option<Arc<Policy>>;
+
+    /// Puts metrics under the policies that somebody gave them. What was stored under the old ones stays readable.
+    fn follow_policies(&self, changes: &[(MetricId, Arc<Policy>)]) -> Result<(), StoreError>;
+
+    /// Puts metrics under the policies that the store had for them from the beginning.
     fn change_policies(&self, changes: &[(MetricId, Arc<Policy>)]) -> Result<(), StoreError>;
 
     /// Forgets metrics, their names and their points, on this machine.
     fn forget(&self, metrics: &[MetricId]) -> Result<(), StoreError>;
+
+    /// Erases a stretch of time of metrics on this machine, given by ascending id: what was accepted before this call.
+    fn erase(&self, metrics: &[MetricId], stretch: Stretch) -> Result<(), StoreError>;
 
     /// Visits the aggregated slots of some metrics that no cut has written yet, the running ones included, as they follow from
     /// the cuts so far. Stages with shorter slots than `least_step_secs` are left out, and so are metrics that are gone.

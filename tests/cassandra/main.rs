@@ -9,6 +9,7 @@
 mod harness;
 
 mod backup;
+mod commands;
 mod conformance;
 mod connect;
 mod ecosystem;
@@ -19,8 +20,10 @@ mod node;
 mod odd_rows;
 mod older;
 mod operate;
+mod policies;
 #[path = "../server/protobuf.rs"]
 mod protobuf;
+mod ranges;
 mod replicas;
 mod running;
 mod schema;

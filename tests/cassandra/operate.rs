@@ -182,6 +182,25 @@ fn a_cluster_tells_of_itself_while_a_server_runs() {
     assert_eq!(missing.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&missing.stderr).contains("there is no metric"));
 
+    let found = json(&here, &["top", "--below", &format!("{top}.a")]);
+    assert_eq!((&found["metrics"], &found["received"]), (&2.into(), &Value::Null), "{found}");
+    let unread = &found["never_read"];
+    assert_eq!((&unread["metrics"], &unread["names"][0]["name"]), (&1.into(), &format!("{top}.a.y").into()));
+    let created = found["created"]["newest"][1]["created"].as_u64().unwrap();
+    assert!((base..=now()).contains(&created), "{found}");
+    let text = run(&here, &["top", "--never-read", "--below", &top]);
+    assert!(text.starts_with("1 of 2 metrics never read\n"), "{text}");
+    // With the address of its server, which says what it receives, and leaves the rest to the tables.
+    let http = format!("listen.http={}", server.http);
+    let found = json(&here, &["--set", &http, "top", "--below", &top]);
+    assert_eq!((&found["received"]["points"], &found["never_read"]["metrics"]), (&150.into(), &1.into()));
+    let url = format!("http://{}", server.http);
+    let found = json(&here, &["top", "--below", &top, "--url", &url]);
+    assert_eq!((&found["received"]["points"], &found["created"]), (&150.into(), &Value::Null));
+    let refused = here.run(&["top", "--never-read", "--url", &url]);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("leave --url out"), "{refused:?}");
+
     let du = json(&here, &["du", &format!("{top}.*.*")]);
     assert_eq!((&du["metrics"], &du["points"]), (&2.into(), &150.into()));
     // Twelve and three slots of ten seconds, two and one of a minute.

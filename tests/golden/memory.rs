@@ -5,9 +5,9 @@ use std::sync::Arc;
 use graphite_render::{FetchRequest, Fetched, Source};
 use plumbago::http::browser::Browse;
 use plumbago::http::{Backend, EventLog, NameStream, Node, TaggedSeries};
-use plumbago::index::{Asked, FindLimits, Index, SharedIndex};
+use plumbago::index::{Asked, FindLimits, Index, SharedIndex, Sight};
 use plumbago_model::glob::Glob;
-use plumbago_model::{Cancel, Event, EventFilter, EventId, MetricId, QueryError, Verdict};
+use plumbago_model::{Cancel, Event, EventFilter, EventId, MetricId, QueryError, Scope, Verdict};
 
 use super::data::Stored;
 
@@ -78,6 +78,10 @@ fn window(series: &Stored, from: i64, until: i64) -> Fetched {
 }
 
 impl Backend for Memory {
+    fn within(self: Arc<Self>, _: &Arc<Scope>) -> Arc<dyn Backend> {
+        self
+    }
+
     fn source(&self) -> &dyn Source {
         self
     }
@@ -133,8 +137,8 @@ impl Backend for Memory {
 }
 
 impl TaggedSeries for Memory {
-    fn index(&self) -> Result<&SharedIndex, QueryError> {
-        Ok(&self.index)
+    fn index(&self) -> Result<Sight<'_>, QueryError> {
+        Ok(self.index.all())
     }
 
     fn tag_series(&self, _: &[&str]) -> Result<Vec<String>, QueryError> {

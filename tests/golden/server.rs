@@ -3,9 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::{Arc, LazyLock};
 
-use plumbago::config::{Http, Query};
-use plumbago::http::serve;
-use plumbago::telemetry::Telemetry;
+use plumbago::http::{Listeners, Service, serve};
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
@@ -39,14 +37,8 @@ impl Server {
         let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).expect("a port");
         let address = listener.local_addr().expect("an address");
         let (stop, stopped) = watch::channel(false);
-        runtime.spawn(serve(
-            listener,
-            backend,
-            Http::default(),
-            Arc::new(Query::default()),
-            Arc::new(Telemetry::default()),
-            stopped,
-        ));
+        let listeners = Listeners { http: Some(listener), ..Listeners::default() };
+        runtime.spawn(serve(listeners, Service::of(backend), stopped));
         Self { address, _runtime: runtime, _stop: stop }
     }
 }

@@ -163,7 +163,7 @@ fn servers_that_are_away_or_answer_nonsense_are_named() {
     ended_with(&gone, 1);
     let said = text(&gone.stderr);
     assert!(said.contains(&away) && said.contains("(--with)"), "{said}");
-    ended_with(&ask(&here, &["compare", "--with", "https://graphite.example", "a.b"]), 2);
+    ended_with(&ask(&here, &["compare", "--with", "ftp://graphite.example", "a.b"]), 2);
 
     let page = parrot("<html>hello</html>");
     let told =

@@ -160,6 +160,7 @@ fn no_command_makes_a_store_by_itself() {
         &["copy", "a", "b"],
         &["du", "*"],
         &["cardinality"],
+        &["top"],
         &["stats"],
         &["info", "a"],
         &["fsck"],

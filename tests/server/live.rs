@@ -205,6 +205,7 @@ fn a_server_without_our_calls_is_told_from_a_metric_that_is_not_there() {
         &["stats"],
         &["du", "*"],
         &["cardinality"],
+        &["top"],
         &["delete", "a"],
         &["write", "a", "1"],
     ] {

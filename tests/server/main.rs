@@ -5,6 +5,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where and stop")]
 
 mod agents;
+mod auth;
 mod backup;
 mod between;
 mod browse;
@@ -42,3 +43,4 @@ mod skip;
 mod surface;
 mod tags;
 mod tls;
+mod top;

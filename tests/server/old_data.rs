@@ -110,6 +110,13 @@ fn a_directory_of_every_version_is_opened() {
         unpack(&version, &setup.directory().join("data"));
         let server = setup.start();
         check(&server);
+        // Nobody knows when its metrics were created. From now on there are dates.
+        let info = |server: &Server, name: &str| server.json(&format!("/internal/info?name={name}"));
+        let old = info(&server, "servers.a.load");
+        assert!(old["created"].is_null() && old["read"].is_u64() && old["dates_since"].is_u64(), "{old}");
+        assert!(info(&server, "servers.b.load")["created"].is_null());
+        server.store(&format!("servers.new.load 1 {BASE}\n"));
+        assert!(info(&server, "servers.new.load")["created"].is_u64());
         // It can be written to, and what is new is there with what is old after the next start.
         let later = BASE + 800 * 60;
         server.store(&format!("servers.a.load 1 {later}\n"));

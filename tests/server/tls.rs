@@ -19,10 +19,10 @@ use super::relay::Relay;
 use super::skip::skip;
 
 /// An authority with a certificate for this machine and one for a sender, and an authority that nobody knows.
-struct Certificates(TempDir);
+pub(crate) struct Certificates(TempDir);
 
 impl Certificates {
-    fn make(test: &str) -> Option<Self> {
+    pub(crate) fn make(test: &str) -> Option<Self> {
         let directory = TempDir::new().unwrap();
         let script = r#"
 set -e
@@ -48,12 +48,12 @@ signed intruder stranger
         Some(Self(directory))
     }
 
-    fn file(&self, name: &str) -> PathBuf {
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
 
     /// Settings of a server with these certificates.
-    fn setup(&self) -> Setup {
+    pub(crate) fn setup(&self) -> Setup {
         let text = |name| self.file(name).display().to_string();
         Setup::new()
             .set("listen.carbon_tls", "127.0.0.1:0")
@@ -63,7 +63,7 @@ signed intruder stranger
     }
 
     /// What a sender needs that trusts `ca` and shows the certificate `own`.
-    fn client(&self, ca: &str, own: Option<&str>) -> ClientConfig {
+    pub(crate) fn client(&self, ca: &str, own: Option<&str>) -> ClientConfig {
         let mut roots = RootCertStore::empty();
         roots.add(CertificateDer::from_pem_file(self.file(&format!("{ca}.pem"))).unwrap()).unwrap();
         let builder = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
@@ -78,15 +78,15 @@ signed intruder stranger
 }
 
 /// Where the server takes lines (`carbon`) or frames (`pickle`) over TLS.
-fn address(server: &Server, kind: &str) -> SocketAddr {
+pub(crate) fn address(server: &Server, kind: &str) -> SocketAddr {
     let ending = format!("({kind})");
     let line = server.banner.iter().find(|line| line.starts_with("tls") && line.ends_with(&ending)).unwrap();
     line.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
-type Sender = StreamOwned<ClientConnection, TcpStream>;
+pub(crate) type Sender = StreamOwned<ClientConnection, TcpStream>;
 
-fn connect(to: SocketAddr, config: ClientConfig) -> Sender {
+pub(crate) fn connect(to: SocketAddr, config: ClientConfig) -> Sender {
     let socket = TcpStream::connect(to).unwrap();
     socket.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
     let name = ServerName::try_from("127.0.0.1").unwrap();
@@ -94,7 +94,7 @@ fn connect(to: SocketAddr, config: ClientConfig) -> Sender {
 }
 
 /// Sends everything and says goodbye as TLS wants it.
-fn send(mut sender: Sender, bytes: &[u8]) -> std::io::Result<()> {
+pub(crate) fn send(mut sender: Sender, bytes: &[u8]) -> std::io::Result<()> {
     sender.write_all(bytes)?;
     sender.conn.send_close_notify();
     sender.flush()

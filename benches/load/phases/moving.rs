@@ -39,7 +39,14 @@ pub(crate) fn import_and_copy(
     let note = format!("{:.1} s", ran.seconds);
     report.add(label, &format!("import, {size}"), "points/s", Bar::AtLeast(3e6), points / ran.seconds, note);
     let rate = files as f64 / ran.seconds;
-    report.add(label, &format!("import, {size}"), "files/s", Bar::AtLeast(2000.0), rate, String::new());
+    report.add(
+        label,
+        &format!("the same import, {size}"),
+        "files/s",
+        Bar::AtLeast(2000.0),
+        rate,
+        String::new(),
+    );
     let what = format!("memory of the import, {size}");
     report.add(label, &what, "MB", Bar::AtMost(500.0), ran.peak_mb, String::new());
 

@@ -26,6 +26,9 @@ pub enum QueryError {
     /// The query cannot be understood, or cannot be answered as it is asked. The text says why.
     #[error("{0}")]
     Invalid(String),
+    /// It is not for this caller. The text says why.
+    #[error("{0}")]
+    Forbidden(String),
     /// The deadline passed.
     #[error("the query took longer than its deadline")]
     Deadline,

@@ -51,6 +51,8 @@ reasons! {
     BadPickleElement = "bad_pickle_element",
     /// A pickle frame over the limit.
     FrameTooLarge = "frame_too_large",
+    /// A name outside of the scope of who sent it.
+    OutOfScope = "out_of_scope",
     /// A new metric over the creation rate.
     CreateRate = "create_rate",
     /// A new metric over the total cap.

@@ -31,6 +31,28 @@ impl Selection {
         Ok(Self { path: path.to_owned(), globs: vec![Glob::parse(path)?], tags })
     }
 
+    /// The glob before the tags.
+    pub fn glob(&self) -> &Glob {
+        // Every selection is made with one.
+        &self.globs[0]
+    }
+
+    /// Does it take metrics that have this name before their tags, as far as that goes?
+    pub fn takes_bare(&self, name: &str) -> bool {
+        self.globs.iter().any(|glob| glob.matches(name))
+    }
+
+    /// The tags that it names.
+    pub fn tags(&self) -> impl Iterator<Item = &str> {
+        self.tags.iter().map(|(tag, _)| tag.as_str())
+    }
+
+    /// Does it take this value of a tag?
+    pub fn takes_value(&self, tag: &str, value: &str) -> bool {
+        let value = undotted(value);
+        !value.is_empty() && self.tags.iter().any(|(own, glob)| own == tag && glob.matches(&value))
+    }
+
     /// Does it name tags?
     pub fn has_tags(&self) -> bool {
         !self.tags.is_empty()

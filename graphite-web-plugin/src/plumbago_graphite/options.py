@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from os import environ
 from typing import Any
 
 
@@ -14,8 +14,8 @@ class Options:
     urls: tuple[str, ...]
     """Servers with the same data; the next one is asked when one is away."""
 
-    headers: tuple[tuple[str, str], ...]
-    """Sent with every request."""
+    headers: tuple[tuple[str, str], ...] = field(repr=False)
+    """Sent with every request. They may hold a token, and so are not shown."""
 
     connect_timeout: float
     find_timeout: float
@@ -38,7 +38,10 @@ class Options:
                 raise ValueError(f"PLUMBAGO_URLS: {url!r} must begin with http:// or https://")
         if not urls:
             raise ValueError("PLUMBAGO_URLS is empty; it must name a Plumbago, such as http://127.0.0.1:8080")
-        headers: Mapping[str, str] = getattr(settings, "PLUMBAGO_HEADERS", {})
+        headers: dict[str, str] = dict(getattr(settings, "PLUMBAGO_HEADERS", {}))
+        token = str(getattr(settings, "PLUMBAGO_TOKEN", None) or environ.get("PLUMBAGO_TOKEN", "")).strip()
+        if token:
+            headers.setdefault("Authorization", f"Bearer {token}")
         return cls(
             urls=tuple(url.rstrip("/") for url in urls),
             headers=tuple(sorted(headers.items())),

@@ -64,6 +64,9 @@ pub struct Delete {
     /// Only print what would be deleted
     #[arg(long)]
     pub dry_run: bool,
+    /// Do not ask first
+    #[arg(long)]
+    pub yes: bool,
     /// Which server to ask.
     #[command(flatten)]
     pub server: Server,
@@ -145,6 +148,26 @@ pub struct Cardinality {
     /// Lines of each list
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub limit: usize,
+    /// Which server to ask.
+    #[command(flatten)]
+    pub server: Server,
+}
+
+/// What to rank.
+#[derive(Clone, Debug, Args)]
+pub struct Top {
+    /// Only names below this directory
+    #[arg(long, value_name = "PREFIX")]
+    pub below: Option<String>,
+    /// Add up by this many components of the name
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub depth: usize,
+    /// Lines of each list
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub limit: usize,
+    /// Show metrics that no query has ever read
+    #[arg(long)]
+    pub never_read: bool,
     /// Which server to ask.
     #[command(flatten)]
     pub server: Server,

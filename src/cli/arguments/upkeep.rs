@@ -132,4 +132,7 @@ pub struct Repair {
     /// Only print what would be repaired
     #[arg(long)]
     pub dry_run: bool,
+    /// Which server to ask.
+    #[command(flatten)]
+    pub server: Server,
 }

@@ -5,29 +5,41 @@ use serde_json::Value;
 
 use super::door::Door;
 use super::remote::Server;
+use super::{asks_cluster, cluster};
 use crate::cli::{Cardinality, Output, table, to_stdout, words};
-use crate::config::{Config, StoreKind};
+use crate::config::Config;
 use crate::index::Survey;
 use plumbago_model::Cancel;
 
-/// Counts metrics by tag and by the start of their names, in the store itself or through the server that has it open.
+/// Counts metrics by tag and by the start of their names, in the store itself or through the server that has it open. On a cluster
+/// any server of the configuration will do, and without one the names are read from the tables.
 pub(in crate::cli) fn cardinality(config: &Config, arguments: &Cardinality, output: Output) -> Result<()> {
-    let door = match (&arguments.server.url, config.store.kind) {
-        (None, StoreKind::Cassandra) => Door::Server(Server::of(config)?),
-        (url, _) => Door::out(config, url.as_deref())?,
-    };
-    let counted = match &door {
-        Door::Store(engine) => {
-            let Cardinality { below, depth, limit, .. } = arguments.clone();
-            let survey = Survey { below: below.unwrap_or_default(), depth, limit };
-            engine.index.cardinality(&survey, &Cancel::never())?.to_json()
-        }
-        Door::Server(server) => ask(server, arguments)?,
+    let counted = match asks_cluster(config, &arguments.server) {
+        false => of_store(config, arguments)?,
+        // A server that has all names in memory counts them at once.
+        true => match Server::of(config).and_then(|server| ask(&server, arguments)) {
+            Ok(counted) => counted,
+            Err(_) => cluster::cardinality(config, &survey(arguments))?,
+        },
     };
     to_stdout(|out| match output {
         Output::Json => Ok(writeln!(out, "{counted:#}")?),
         Output::Text => print(&counted, out),
     })
+}
+
+fn of_store(config: &Config, arguments: &Cardinality) -> Result<Value> {
+    match Door::out(config, arguments.server.url.as_deref())? {
+        Door::Store(engine) => {
+            Ok(engine.index.all().cardinality(&survey(arguments), &Cancel::never())?.to_json())
+        }
+        Door::Server(server) => ask(&server, arguments),
+    }
+}
+
+fn survey(arguments: &Cardinality) -> Survey {
+    let Cardinality { below, depth, limit, .. } = arguments.clone();
+    Survey { below: below.unwrap_or_default(), depth, limit }
 }
 
 fn ask(server: &Server, arguments: &Cardinality) -> Result<Value> {

@@ -6,21 +6,26 @@ use serde_json::json;
 use super::copy::time;
 use super::door::Door;
 use super::local::answer;
-use super::only_directories;
+use super::{asks_cluster, cluster, only_directories};
 use crate::cli::{Delete, Output, UsageError, to_stdout, words};
-use crate::config::{Config, StoreKind};
+use crate::config::Config;
 use crate::http::{Care as _, DeletedRange};
+use plumbago_model::Stretch;
 
-/// Deletes the points of metrics in a stretch of time, in the store or through the server that runs on it. The metrics stay.
+/// Deletes the points of metrics in a stretch of time. The metrics stay.
 pub(super) fn delete_range(config: &Config, arguments: &Delete, output: Output) -> Result<()> {
     let (from, until) = stretch(config, arguments)?;
-    let url = arguments.server.url.as_deref();
-    if url.is_none() && config.store.kind == StoreKind::Cassandra {
-        bail!(UsageError(
-            "--from and --until delete points of the embedded store; with Cassandra, only whole metrics can be deleted".to_owned()
-        ));
-    }
-    let deleted: DeletedRange = match Door::out(config, url)? {
+    let deleted = match asks_cluster(config, &arguments.server) {
+        false => of_store(config, arguments, (from, until))?,
+        true => cluster::delete_range(config, arguments, Stretch { from, until })?,
+    };
+    print(&deleted, output)?;
+    if deleted.only_directories { Err(only_directories(&arguments.glob)) } else { Ok(()) }
+}
+
+/// In the store, or through the server that runs on it.
+fn of_store(config: &Config, arguments: &Delete, (from, until): (u32, u32)) -> Result<DeletedRange> {
+    Ok(match Door::out(config, arguments.server.url.as_deref())? {
         Door::Store(engine) => engine.delete_range(&arguments.glob, (from, until), arguments.dry_run)?,
         Door::Server(server) => {
             let (from, until) = (from.to_string(), until.to_string());
@@ -29,9 +34,7 @@ pub(super) fn delete_range(config: &Config, arguments: &Delete, output: Output) 
                 [("query", &*arguments.glob), ("from", &*from), ("until", &*until), ("dry_run", trial)];
             answer(&server.patient().post("/internal/delete-range", &params, &[])?)?
         }
-    };
-    print(&deleted, output)?;
-    if deleted.only_directories { Err(only_directories(&arguments.glob)) } else { Ok(()) }
+    })
 }
 
 fn stretch(config: &Config, arguments: &Delete) -> Result<(u32, u32)> {

@@ -125,13 +125,13 @@ pub(super) fn info(config: &Config, arguments: &Info, output: Output) -> Result<
     let found = found
         .with_context(|| format!("there is no metric `{name}`; `plumbago find` lists those there are"))?;
     let policy: Policy = found.policy.parse().map_err(|error| anyhow!("its policy: {error}"))?;
-    let time = |t: u32| jiff::Timestamp::from_second(i64::from(t)).map(|t| t.to_string()).unwrap_or_default();
+    let time = words::moment;
     let never = || "never".to_owned();
     let (size_key, size) = match output {
         Output::Json => ("block_bytes", json!(found.bytes)),
         Output::Text => ("in_blocks", json!(words::size(found.bytes))),
     };
-    let fields = json!({
+    let mut fields = json!({
         "name": name,
         "id": found.id,
         "uuid": name::biggraphite_id(&name).to_string(),
@@ -142,5 +142,12 @@ pub(super) fn info(config: &Config, arguments: &Info, output: Output) -> Result<
         "last_point": found.last.map_or_else(never, |(t, v)| format!("{v} at {}", time(t))),
         (size_key): size,
     });
+    if let Some(since) = found.dates_since {
+        let day = |day: Option<u32>| day.map_or_else(never, words::day);
+        let before = || format!("before {}", words::moment(since));
+        fields["created"] = json!(found.created.map_or_else(before, words::moment));
+        fields["updated"] = json!(day(found.updated));
+        fields["read"] = json!(day(found.read));
+    }
     to_stdout(|out| print_fields(&fields, output, out))
 }

@@ -25,7 +25,12 @@ mod remote;
 mod rename;
 mod retention;
 mod schema;
+mod secure;
+mod top;
+mod users;
 mod write;
+
+use std::io::IsTerminal as _;
 
 use anyhow::{Result, anyhow, bail};
 use serde_json::{Value, json};
@@ -38,9 +43,12 @@ pub(super) use inspect::{dump, fsck};
 pub(super) use moving::{export, import};
 pub(super) use names::{clean, repair};
 pub(super) use query::{find, read};
+pub(super) use remote::read_token;
 pub(super) use rename::rename;
 pub(super) use retention::{plan as retention_plan, reload};
 pub(super) use schema::schema;
+pub(super) use top::top;
+pub(super) use users::user;
 pub(super) use write::write;
 
 use super::{Delete, Info, Output, Server, Stats, Usage, to_stdout, words};
@@ -57,12 +65,28 @@ pub(super) fn serve(loaded: Loaded, sources: Sources) -> Result<()> {
 
 /// Deletes metrics with their points.
 pub(super) fn delete(config: &Config, arguments: &Delete, output: Output) -> Result<()> {
+    ask_before(arguments)?;
     if arguments.from.is_some() {
         return erase::delete_range(config, arguments, output);
     }
     match asks_cluster(config, &arguments.server) {
         false => local::delete(config, arguments, output),
         true => cluster::delete(config, arguments, output),
+    }
+}
+
+/// Asks the person at the terminal, if there is one, whether a deletion is meant.
+fn ask_before(arguments: &Delete) -> Result<()> {
+    if arguments.dry_run || arguments.yes || !std::io::stdin().is_terminal() {
+        return Ok(());
+    }
+    let range = if arguments.from.is_some() { "the points in this range of time of " } else { "" };
+    eprint!("delete {range}everything that matches `{}`? [y/N] ", arguments.glob);
+    let mut answer = String::new();
+    std::io::stdin().read_line(&mut answer)?;
+    match answer.trim() {
+        "y" | "Y" | "yes" => Ok(()),
+        _ => bail!("nothing was deleted; `--dry-run` lists what would be, and `--yes` does not ask"),
     }
 }
 

@@ -7,23 +7,23 @@ use serde_json::json;
 
 use super::door::Door;
 use super::local::answer;
-use super::{cluster, meter};
-use crate::cli::{Clean, Output, Repair, UsageError, to_stdout};
-use crate::config::{Config, StoreKind};
-use crate::http::{Care as _, Cleaned};
+use super::{asks_cluster, cluster, meter};
+use crate::cli::{Clean, Output, Repair, UsageError, to_stdout, words};
+use crate::config::Config;
+use crate::http::{Care as _, Cleaned, Repaired};
 use crate::server::now;
-use crate::store::cassandra::names::{Names, Orphan};
+use crate::store::cassandra::names::Orphan;
 
 /// Deletes metrics that no longer receive points, and empty directories.
 pub(in crate::cli) fn clean(config: &Config, arguments: &Clean, output: Output) -> Result<()> {
     let unwritten_for = arguments.unwritten_for.as_deref().map(config_duration).transpose()?;
-    if config.store.kind == StoreKind::Embedded || arguments.server.url.is_some() {
+    if !asks_cluster(config, &arguments.server) {
         let cleaned = clean_local(config, arguments, unwritten_for)?;
         return print(output, arguments.dry_run, "deleted", &[("metrics", cleaned.metrics)]);
     }
     let kept = unwritten_for.unwrap_or_else(|| longest_retention(config));
     let before_ms = (i64::from(now()) - kept).max(0) * 1000;
-    let names = of_cluster(config)?;
+    let names = cluster::names(config)?;
     let cleaned = names.clean(before_ms, arguments.dry_run, &mut meter::ring)?;
     meter::clear();
     print(
@@ -50,7 +50,10 @@ fn clean_local(config: &Config, arguments: &Clean, unwritten_for: Option<i64>) -
 
 /// Completes half-done creations and deletions.
 pub(in crate::cli) fn repair(config: &Config, arguments: &Repair, output: Output) -> Result<()> {
-    let names = of_cluster(config)?;
+    if !asks_cluster(config, &arguments.server) {
+        return repair_local(config, arguments, output);
+    }
+    let names = cluster::names(config)?;
     let policy = |name: &str| Arc::new(config.retention.policy_for(name).policy);
     let repaired = names.repair(arguments.dry_run, &policy, &mut meter::ring)?;
     meter::clear();
@@ -64,14 +67,27 @@ pub(in crate::cli) fn repair(config: &Config, arguments: &Repair, output: Output
     )
 }
 
-fn of_cluster(config: &Config) -> Result<Names> {
-    if config.store.kind != StoreKind::Cassandra {
-        bail!(UsageError(
-            "this command is for names in Cassandra; the embedded store needs no such care (store.kind is \"embedded\")"
-                .to_owned()
-        ));
+/// Compares catalogue and index of the embedded store, or has the server do it that runs on it.
+fn repair_local(config: &Config, arguments: &Repair, output: Output) -> Result<()> {
+    let repaired: Repaired = match Door::out(config, arguments.server.url.as_deref())? {
+        Door::Store(engine) => engine.repair(arguments.dry_run)?,
+        Door::Server(server) => {
+            let trial = if arguments.dry_run { "1" } else { "0" };
+            answer(&server.post("/internal/repair", &[("dry_run", trial)], &[])?)?
+        }
+    };
+    eprintln!(
+        "{} checked; `plumbago fsck` checks the files of their points",
+        words::count(repaired.checked, "metric")
+    );
+    print(output, arguments.dry_run, "put right", &[("metrics", repaired.metrics)])?;
+    match repaired.left.as_slice() {
+        [] => Ok(()),
+        left => {
+            left.iter().for_each(|(name, why)| eprintln!("`{name}` stays as it is: {why}"));
+            bail!("{} could not be put right", words::count(left.len() as u64, "metric"))
+        }
     }
-    cluster::names(config)
 }
 
 fn lack(orphan: Orphan) -> &'static str {

@@ -1,27 +1,65 @@
-//! Talking to a running server: plain HTTP over its port.
+//! Talking to a running server: HTTP over its port, in TLS for `https://`.
 
 use std::fmt::Write as _;
 use std::io::{Read, Write};
 use std::net::{TcpStream, ToSocketAddrs as _};
+use std::path::Path;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
+use super::secure;
 use crate::cli::UsageError;
 use crate::config::Config;
 
 /// How long connecting, and most pauses in an answer, may take.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
+/// The variable that has the token itself.
+const TOKEN_VARIABLE: &str = "PLUMBAGO_TOKEN";
+
+/// What the command shows to the server that it is for. Other servers, such as that of `fill --from`, do not get it.
+static TOKEN: OnceLock<String> = OnceLock::new();
+
+/// Reads the token of the command from its file, or from the environment. It is no argument, because those are shown to everybody.
+pub(in crate::cli) fn read_token(file: Option<&Path>) -> Result<()> {
+    let text = match file {
+        Some(path) => {
+            std::fs::read_to_string(path).with_context(|| format!("--token-file {}", path.display()))?
+        }
+        None => std::env::var(TOKEN_VARIABLE).unwrap_or_default(),
+    };
+    let token = text.trim();
+    if token.contains(|c: char| !c.is_ascii_graphic()) {
+        let place = file.map_or(TOKEN_VARIABLE.to_owned(), |path| path.display().to_string());
+        bail!(UsageError(format!(
+            "{place} holds more than a token; leave only what `plumbago user add` printed"
+        )));
+    }
+    if !token.is_empty() {
+        TOKEN.get_or_init(|| token.to_owned());
+    }
+    Ok(())
+}
+
 /// An answer that is not 200.
 #[derive(Debug, thiserror::Error)]
-#[error("the server at {authority} answered {status}: {said}{}", if *.knows_call { "" } else { UNKNOWN_CALL })]
+#[error("the server at {authority} answered {status}: {said}{}", hint(status, *.knows_call))]
 pub(super) struct Answered {
     authority: String,
     status: String,
     said: String,
     /// Does it know what it was asked for?
     knows_call: bool,
+}
+
+fn hint(status: &str, knows_call: bool) -> &'static str {
+    match status {
+        "401" => "; give a token by --token-file or PLUMBAGO_TOKEN",
+        _ if knows_call => "",
+        _ => UNKNOWN_CALL,
+    }
 }
 
 /// The hint for a server without one of our own calls.
@@ -61,6 +99,10 @@ enum Body<'a> {
 pub(super) struct Server {
     /// `host:port`
     authority: String,
+    /// Does it speak TLS?
+    secure: bool,
+    /// Does it get our token?
+    trusted: bool,
     /// What every path begins with, if it is behind one.
     prefix: String,
     /// Why we talk to it, for errors.
@@ -72,16 +114,19 @@ pub(super) struct Server {
 impl Server {
     /// The server that runs on the store of the configuration.
     pub(super) fn of(config: &Config) -> Result<Self> {
-        let address = config.listen.http.context(
+        let (http, https) = (config.listen.http, config.listen.https);
+        let address = http.or(https).context(
             "a running server has the store open, and cannot be asked because listen.http is off; set listen.http for both",
         )?;
+        let secure = http.is_none();
         let why = "a running server has the store open, but does not answer at this address (listen.http); give the same --config or --set as to `serve`";
-        Ok(Self { authority: address.to_string(), prefix: String::new(), why, pause: Some(TIMEOUT) })
+        let (authority, prefix) = (address.to_string(), String::new());
+        Ok(Self { authority, secure, trusted: true, prefix, why, pause: Some(TIMEOUT) })
     }
 
     /// The server that a person names.
     pub(super) fn at(url: &str) -> Result<Self> {
-        Self::named(url, "no server answers there (--url)")
+        Ok(Self { trusted: true, ..Self::named(url, "no server answers there (--url)")? })
     }
 
     /// The server that a person names; `why` goes into the error if it cannot be reached.
@@ -89,20 +134,28 @@ impl Server {
         let bad = |reason: &str| {
             UsageError(format!("`{url}` {reason}; write something like http://127.0.0.1:8080"))
         };
-        let rest = match url.split_once("://") {
-            Some(("http", rest)) => rest,
-            Some((scheme, _)) => bail!(bad(&format!("begins with {scheme}, and only http is spoken here"))),
-            None => url,
+        let (secure, rest) = match url.split_once("://") {
+            Some(("http", rest)) => (false, rest),
+            Some(("https", rest)) => (true, rest),
+            Some((scheme, _)) => {
+                bail!(bad(&format!("begins with {scheme}, and only http and https are spoken here")))
+            }
+            None => (false, url),
         };
         let (authority, prefix) = rest.split_once('/').unwrap_or((rest, ""));
         if authority.is_empty() {
             bail!(bad("names no server"));
         }
         let has_port = authority.rsplit(':').next().is_some_and(|port| port.parse::<u16>().is_ok());
-        let port = if has_port && authority.contains(':') { "" } else { ":80" };
+        let port = match secure {
+            _ if has_port && authority.contains(':') => "",
+            true => ":443",
+            false => ":80",
+        };
         let prefix = prefix.trim_end_matches('/');
         let prefix = if prefix.is_empty() { String::new() } else { format!("/{prefix}") };
-        Ok(Self { authority: format!("{authority}{port}"), prefix, why, pause: Some(TIMEOUT) })
+        let authority = format!("{authority}{port}");
+        Ok(Self { authority, secure, trusted: false, prefix, why, pause: Some(TIMEOUT) })
     }
 
     /// The same one, asked for something that takes as long as it takes.
@@ -150,10 +203,12 @@ impl Server {
             Body::Form(text) => (text.as_bytes(), "Content-Type: application/x-www-form-urlencoded\r\n"),
         };
         let (authority, length) = (&self.authority, body.len());
-        let mut stream = self.connect()?;
+        let mut stream = self.open()?;
+        let token = TOKEN.get().filter(|_| self.trusted);
+        let token = token.map_or_else(String::new, |token| format!("Authorization: Bearer {token}\r\n"));
         let target = format!("{}{path}?{}", self.prefix, joined(params));
         let head = format!(
-            "{method} {target} HTTP/1.0\r\nHost: {authority}\r\n{kind}Content-Length: {length}\r\n\r\n"
+            "{method} {target} HTTP/1.0\r\nHost: {authority}\r\n{token}{kind}Content-Length: {length}\r\n\r\n"
         );
         // A server that refuses answers before it has read all of the body, and closes: what it said is worth more than the error.
         let sent = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body));
@@ -175,6 +230,15 @@ impl Server {
         Ok(answered)
     }
 
+    fn open(&self) -> Result<Box<dyn Stream>> {
+        let socket = self.connect()?;
+        if !self.secure {
+            return Ok(Box::new(socket));
+        }
+        let host = self.authority.rsplit_once(':').map_or(&*self.authority, |(host, _)| host);
+        Ok(Box::new(secure::wrap(socket, host.trim_matches(['[', ']']))?))
+    }
+
     fn connect(&self) -> Result<TcpStream> {
         let failed = || format!("{}: {}", self.authority, self.why);
         let addresses = self.authority.to_socket_addrs().with_context(failed)?;
@@ -194,6 +258,11 @@ impl Server {
         }
     }
 }
+
+/// A connection, whatever is around it.
+trait Stream: Read + Write {}
+
+impl<S: Read + Write> Stream for S {}
 
 /// A body must be as long as its head says.
 fn check_length(head: &str, body: &[u8]) -> Result<()> {
@@ -246,7 +315,9 @@ mod tests {
             let server = Server::at(url).unwrap();
             assert_eq!((&*server.authority, &*server.prefix), (authority, prefix), "{url}");
         }
-        for url in ["https://a", "http://", "ftp://a"] {
+        let server = Server::at("https://a").unwrap();
+        assert_eq!((&*server.authority, server.secure), ("a:443", true));
+        for url in ["http://", "ftp://a"] {
             assert!(Server::at(url).unwrap_err().to_string().contains("http://127.0.0.1:8080"), "{url}");
         }
     }

@@ -29,7 +29,7 @@ pub(in crate::cli) fn plan(config: &Config, arguments: &RetentionPlan, output: O
         if plan.metrics_keep_their_policy {
             writeln!(
                 out,
-                "metrics in a cluster keep the policy they were created with; changed rules are for new ones"
+                "in a cluster, a reload moves the metrics that have the policy of the rules in force; others keep theirs"
             )?;
         }
         Ok(writeln!(out, "{} unchanged", words::count(plan.unchanged, "metric"))?)

@@ -5,6 +5,7 @@ use toml::Value;
 
 use super::super::{CassandraIndex, ConsistencyLevel};
 use super::{Kind, expected};
+use plumbago_model::Role;
 
 /// Yes or no.
 #[derive(Clone, Debug, Deserialize)]
@@ -63,6 +64,35 @@ impl From<StoreChoice> for Value {
 
 impl Kind for StoreChoice {
     const NAME: &'static str = "\"embedded\" or \"cassandra\"";
+}
+
+/// A role, or the one that fits.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(try_from = "Value")]
+pub(in crate::config) struct RoleChoice(pub(in crate::config) Option<Role>);
+
+impl TryFrom<Value> for RoleChoice {
+    type Error = String;
+
+    fn try_from(value: Value) -> Result<Self, String> {
+        match value.as_str() {
+            Some("auto") => Ok(Self(None)),
+            text => text
+                .and_then(|text| text.parse().ok())
+                .map(|role| Self(Some(role)))
+                .ok_or_else(|| expected("\"auto\", \"none\", \"read\", \"write\" or \"admin\"", &value)),
+        }
+    }
+}
+
+impl From<RoleChoice> for Value {
+    fn from(choice: RoleChoice) -> Value {
+        Value::String(choice.0.map_or("auto", Role::name).to_owned())
+    }
+}
+
+impl Kind for RoleChoice {
+    const NAME: &'static str = "role or \"auto\"";
 }
 
 /// How globs are looked up in Cassandra.
@@ -169,6 +199,10 @@ mod tests {
         assert!(canonical::<IndexChoice>("'lucene'").contains("\"memory\", \"sasi\" or \"sai\""));
         assert_eq!(canonical::<ConsistencyChoice>("'local_quorum'"), "\"LOCAL_QUORUM\"");
         assert!(canonical::<ConsistencyChoice>("'SOME'").contains("one of ONE, TWO"));
+        for role in ["auto", "none", "read", "write", "admin"] {
+            assert_eq!(canonical::<RoleChoice>(&format!("'{role}'")), format!("\"{role}\""));
+        }
+        assert!(canonical::<RoleChoice>("'root'").contains("\"auto\", \"none\", \"read\""));
         assert_eq!(canonical::<WriterId>("16382"), "16382");
         assert_eq!(canonical::<WriterId>("'auto'"), "\"auto\"");
         assert!(canonical::<WriterId>("16383").contains("0 to 16382"));

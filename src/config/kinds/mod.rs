@@ -8,6 +8,7 @@ mod choice;
 mod forget;
 mod listener;
 mod memory;
+mod networks;
 mod origins;
 mod path;
 mod secret;
@@ -18,10 +19,13 @@ use std::fmt;
 use toml::Value;
 
 pub(in crate::config) use amount::{Number, Size, Time};
-pub(in crate::config) use choice::{ConsistencyChoice, IndexChoice, StoreChoice, Switch, WriterId};
+pub(in crate::config) use choice::{
+    ConsistencyChoice, IndexChoice, RoleChoice, StoreChoice, Switch, WriterId,
+};
 pub(in crate::config) use forget::ForgetTime;
 pub(in crate::config) use listener::Listener;
 pub(in crate::config) use memory::Memory;
+pub(in crate::config) use networks::AddressList;
 pub(in crate::config) use origins::OriginList;
 pub(in crate::config) use path::{FilePath, MaybePath};
 pub(in crate::config) use secret::MaybeSecret;

@@ -11,7 +11,7 @@ use crate::http::reply;
 
 /// Everything comes from this server, and no text on the page can become a script or a style.
 const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
-                                       connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'";
+                                       connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'self'";
 
 const GUARDS: [(HeaderName, &str); 3] = [
     (header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY),
@@ -41,6 +41,10 @@ static PAGE: Asset = Asset {
     content_type: "text/html; charset=utf-8",
     bytes: include_bytes!("page/index.html"),
 };
+
+/// The form to log in, with a place for what went wrong.
+static LOGIN: &str = include_str!("page/login.html");
+const PLACE: &str = "<!-- what went wrong -->";
 
 static ASSETS: &[Asset] = assets! {
     "icon.svg": "image/svg+xml",
@@ -72,6 +76,18 @@ static ASSETS: &[Asset] = assets! {
 /// `GET /`
 pub(in crate::http) async fn page(headers: HeaderMap) -> Response {
     PAGE.answer(&headers)
+}
+
+/// The form to log in, and what was wrong with the last attempt.
+pub(in crate::http) fn login_page(status: StatusCode, wrong: &str) -> Response {
+    let wrong = wrong.replace('&', "&amp;").replace('<', "&lt;");
+    let mut response = reply::body(status, PAGE.content_type, LOGIN.replace(PLACE, &wrong));
+    let headers = response.headers_mut();
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    for (name, value) in GUARDS {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    response
 }
 
 /// `GET /browser/<name>`
@@ -116,7 +132,7 @@ mod tests {
         let page = std::str::from_utf8(PAGE.bytes).unwrap();
         for entry in std::fs::read_dir(directory).unwrap() {
             let name = entry.unwrap().file_name().into_string().unwrap();
-            if name == PAGE.name || name.contains("LICENSE") {
+            if name == PAGE.name || name == "login.html" || name.contains("LICENSE") {
                 continue;
             }
             assert!(ASSETS.iter().any(|asset| asset.name == name), "{name} is not in the table");

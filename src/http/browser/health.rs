@@ -1,9 +1,6 @@
 //! `/internal/browser/health`: how ingest and store are, in one small document. Counters are for Prometheus elsewhere; this is
 //! for a person who looks.
 
-use std::sync::Arc;
-
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Serialize;
@@ -11,13 +8,18 @@ use tokio::task::spawn_blocking;
 
 use crate::http::error::Failure;
 use crate::http::find::to_json;
-use crate::http::{Api, reply};
+use crate::http::gate::{LoggedIn, Seen};
+use crate::http::reply;
 
 /// How the server is.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Health {
     /// The version that runs.
     pub version: &'static str,
+    /// What somebody should know about who can reach the server.
+    pub warning: Option<String>,
+    /// Who asks, if they logged in.
+    pub user: Option<String>,
     /// Why queries or writes do not work; `None` when all is well.
     pub trouble: Option<String>,
     /// `embedded` or `cassandra`.
@@ -47,8 +49,8 @@ pub struct Health {
 }
 
 /// `GET /internal/browser/health`
-pub(in crate::http) async fn handle(State(api): State<Arc<Api>>) -> Result<Response, Failure> {
-    let ask = move || to_json(&api.backend.browse().health());
+pub(in crate::http) async fn handle(Seen(api): Seen, user: LoggedIn) -> Result<Response, Failure> {
+    let ask = move || to_json(&Health { user: user.0, ..api.backend.browse().health() });
     let json = spawn_blocking(ask).await.map_err(|_| Failure::Internal)?;
     let mut response = reply::body(StatusCode::OK, "application/json", json);
     reply::never_cached(&mut response);

@@ -1,15 +1,12 @@
 //! `/internal/browser/metric`: what is known of one metric.
 
-use std::sync::Arc;
-
-use axum::extract::State;
 use axum::response::Response;
 use serde::Serialize;
 
-use crate::http::Api;
 use crate::http::call::Call;
 use crate::http::error::Failure;
 use crate::http::find::{listed, to_json};
+use crate::http::gate::Seen;
 
 /// A metric, described.
 #[derive(Clone, Debug, Serialize)]
@@ -66,7 +63,7 @@ pub struct LastPoint {
 }
 
 /// `GET /internal/browser/metric?name=a.b.c`
-pub(in crate::http) async fn handle(State(api): State<Arc<Api>>, call: Call) -> Result<Response, Failure> {
+pub(in crate::http) async fn handle(Seen(api): Seen, call: Call) -> Result<Response, Failure> {
     let name = call.params.get("name").unwrap_or_default().to_owned();
     listed(&api, &call, move |backend, cancel| {
         let description = backend.browse().describe(&name, cancel)?;

@@ -10,7 +10,7 @@ mod metric;
 mod search;
 mod tree;
 
-pub(super) use assets::{asset, page};
+pub(super) use assets::{asset, login_page, page};
 pub use health::Health;
 pub use metric::{LastPoint, MetricDescription, RuleName, StageShape};
 pub(super) use {health::handle as health, metric::handle as metric};

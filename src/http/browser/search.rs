@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
-use axum::extract::State;
 use axum::response::Response;
 
 use super::limit_of;
-use crate::http::Api;
 use crate::http::call::Call;
 use crate::http::error::Failure;
 use crate::http::find::{listed_within, to_json};
+use crate::http::gate::Seen;
 
 const DEFAULT_NODES: i64 = 100;
 
@@ -17,7 +16,7 @@ const DEFAULT_NODES: i64 = 100;
 ///
 /// It follows every letter that is typed: after `query.search_timeout` the names found by then are worth more than all of
 /// them later.
-pub(in crate::http) async fn handle(State(api): State<Arc<Api>>, call: Call) -> Result<Response, Failure> {
+pub(in crate::http) async fn handle(Seen(api): Seen, call: Call) -> Result<Response, Failure> {
     let query = call.params.get("query").unwrap_or_default().to_owned();
     let limit = limit_of(&call.params, DEFAULT_NODES)?;
     let telemetry = Arc::clone(&api.telemetry);

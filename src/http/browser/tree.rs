@@ -1,20 +1,17 @@
 //! `/internal/browser/tree`: what is in a directory, with counts.
 
-use std::sync::Arc;
-
-use axum::extract::State;
 use axum::response::Response;
 
 use super::{Folder, PageRequest, limit_of};
-use crate::http::Api;
 use crate::http::call::Call;
 use crate::http::error::Failure;
 use crate::http::find::{listed, to_json};
+use crate::http::gate::Seen;
 
 const DEFAULT_NODES: i64 = 500;
 
 /// `GET /internal/browser/tree?path=a.b&after=c&limit=500`; with `tagged=1` the path is a name before tags.
-pub(in crate::http) async fn handle(State(api): State<Arc<Api>>, call: Call) -> Result<Response, Failure> {
+pub(in crate::http) async fn handle(Seen(api): Seen, call: Call) -> Result<Response, Failure> {
     let text = |name| call.params.get(name).unwrap_or_default().to_owned();
     let (path, after) = (text("path"), text("after"));
     let limit = limit_of(&call.params, DEFAULT_NODES)?;

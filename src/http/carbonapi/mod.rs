@@ -5,7 +5,6 @@ mod message;
 
 use std::sync::Arc;
 
-use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
 use jiff::Timestamp;
@@ -13,6 +12,7 @@ use prost::Message;
 
 use super::call::Call;
 use super::error::Failure;
+use super::gate::Seen;
 use super::params::Params;
 use super::queries::Question;
 use super::tab::Tab;
@@ -84,7 +84,7 @@ pub(super) async fn render(api: &Api, question: &Question, message: &[u8]) -> Re
 }
 
 /// `GET|POST /info`: retention and aggregation of metrics; those that are not known are left out.
-pub(super) async fn info(State(api): State<Arc<Api>>, call: Call) -> Result<Response, Failure> {
+pub(super) async fn info(Seen(api): Seen, call: Call) -> Result<Response, Failure> {
     let Some(message) = &call.message else {
         let text = format!("only the format {PROTOCOL} is available here");
         return Err(Failure::Refused(text));

@@ -1,8 +1,5 @@
 //! `/internal/queries`: the queries that run, the slowest, the most frequent; and how to cancel one.
 
-use std::sync::Arc;
-
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde_json::json;
@@ -10,10 +7,11 @@ use serde_json::json;
 use crate::http::call::Call;
 use crate::http::error::Failure;
 use crate::http::find::to_json;
-use crate::http::{Api, reply};
+use crate::http::gate::Seen;
+use crate::http::reply;
 
 /// `GET /internal/queries`
-pub(in crate::http) async fn list(State(api): State<Arc<Api>>) -> Response {
+pub(in crate::http) async fn list(Seen(api): Seen) -> Response {
     let queries = api.workers.queries();
     let active: Vec<_> = queries.active().iter().map(super::Report::json).collect();
     let ranking = queries.ranking.lock();
@@ -28,7 +26,7 @@ pub(in crate::http) async fn list(State(api): State<Arc<Api>>) -> Response {
 }
 
 /// `POST /internal/queries/cancel`: `id`, the number of a query that runs.
-pub(in crate::http) async fn cancel(State(api): State<Arc<Api>>, call: Call) -> Result<Response, Failure> {
+pub(in crate::http) async fn cancel(Seen(api): Seen, call: Call) -> Result<Response, Failure> {
     let id = call.params.get("id").unwrap_or_default();
     let number = id.trim().parse().map_err(|_| {
         Failure::Invalid(format!("`id` must be the number of a query from /internal/queries, not `{id}`"))

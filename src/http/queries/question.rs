@@ -7,7 +7,8 @@ use axum::extract::{ConnectInfo, MatchedPath, Request};
 use axum::http::HeaderMap;
 use axum::http::request::Parts;
 
-use crate::http::admin::Peer;
+use crate::auth::ANONYMOUS;
+use crate::http::gate::{Peer, Standing};
 use crate::http::params::Params;
 
 /// Characters of a question that are kept: enough to recognise it.
@@ -41,7 +42,7 @@ impl Origin {
         let peer = request.extensions().get::<ConnectInfo<Peer>>();
         Self {
             id,
-            client: peer.map(|ConnectInfo(peer)| peer.address()),
+            client: peer.map(|ConnectInfo(peer)| peer.ip()),
             org: text(headers, "x-grafana-org-id"),
             dashboard: text(headers, "x-dashboard-uid").or_else(|| text(headers, "x-dashboard-id")),
             panel: text(headers, "x-panel-id"),
@@ -74,7 +75,7 @@ pub(in crate::http) struct Question {
     pub(super) endpoint: Box<str>,
     /// What was asked for, shortened.
     pub(super) text: String,
-    /// Who logged in: nobody, as long as there are no logins.
+    /// Who logged in.
     pub(super) user: Option<Arc<str>>,
     pub(super) origin: Origin,
 }
@@ -83,11 +84,15 @@ impl Question {
     /// The question of a request with these parameters.
     pub(in crate::http) fn of(head: &Parts, params: &Params) -> Self {
         let endpoint = head.extensions.get::<MatchedPath>().map_or(head.uri.path(), MatchedPath::as_str);
+        let standing = head.extensions.get::<Standing>();
+        let user = standing.map(|standing| &standing.caller.name).filter(|name| &***name != ANONYMOUS);
+        let origin = head.extensions.get::<Origin>().cloned().unwrap_or_default();
         Self {
             endpoint: endpoint.strip_suffix('/').filter(|path| !path.is_empty()).unwrap_or(endpoint).into(),
             text: asked(params),
-            user: None,
-            origin: head.extensions.get::<Origin>().cloned().unwrap_or_default(),
+            user: user.map(Arc::clone),
+            // Behind a proxy that is believed it is another one.
+            origin: Origin { client: standing.map(|standing| standing.from).or(origin.client), ..origin },
         }
     }
 

@@ -26,6 +26,10 @@ fn calls_answer_as_json() {
     assert_eq!(server.json("/internal/stats")["metrics"], 14);
     assert_eq!(server.json("/internal/info?name=a.b")["name"], "a.b");
     assert_eq!(server.get("/internal/info?name=not.there").status, 404);
+    // The sum of what it was asked.
+    assert_eq!(server.json("/internal/top?below=ab&depth=3&limit=4")["metrics"], 9);
+    assert_eq!(server.json("/internal/top")["metrics"], 21);
+    assert_eq!(server.get("/internal/top?limit=-1").status, 400);
 }
 
 #[test]
@@ -55,9 +59,13 @@ fn what_is_missing_is_named_and_a_get_deletes_nothing() {
     let reply = server.request("POST", "/internal/rename?from=a", &[], "");
     assert!(reply.status == 400 && reply.body.contains("`to` is missing"), "{}", reply.body);
     assert_eq!(server.get("/internal/rename?from=a&to=b").status, 405);
-    for path in
-        ["/internal/names?query=a", "/internal/usage?query=a", "/internal/stats", "/internal/info?name=a.b"]
-    {
+    for path in [
+        "/internal/names?query=a",
+        "/internal/usage?query=a",
+        "/internal/stats",
+        "/internal/top",
+        "/internal/info?name=a.b",
+    ] {
         let reply = server.request("GET", path, &[("x-forwarded-for", "192.0.2.1")], "");
         assert_eq!(reply.status, 403, "{path}");
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -12,13 +13,14 @@ use crate::bundle::Bundle;
 use crate::http::browser::{Browse, Folder, Health, ListedNode, Listing, MetricDescription, PageRequest};
 use crate::http::{
     Backend, Care, Checked, Cleaned, CopiedMetric, Deleted, DeletedRange, DeletedSlots, Description,
-    EventLog, ImportOptions, Imported, Moving, NameStream, Node, Reloaded, Renamed, RetentionPlan, Stats,
-    TaggedSeries, Usage,
+    EventLog, ImportOptions, Imported, Moving, NameStream, Node, Reloaded, Renamed, Repaired, RetentionPlan,
+    Stats, TaggedSeries, Usage,
 };
-use crate::index::SharedIndex;
+use crate::index::{SharedIndex, Sight, Survey, Top};
 use graphite_render::{FetchRequest, Fetched, Source};
 use plumbago_model::{
-    Cancel, Cancelled, Event, EventFilter, EventId, MetricId, QueryError, Reject, TagFilter, Verdict, name,
+    Cancel, Cancelled, Event, EventFilter, EventId, MetricId, QueryError, Reject, Scope, TagFilter, Verdict,
+    name,
 };
 
 /// The metrics, all with data from 1000 to 2000.
@@ -113,6 +115,10 @@ impl Care for FakeBackend {
         Ok(Cleaned { done: !trial, metrics: vec![format!("{unwritten_for:?}")] })
     }
 
+    fn repair(&self, trial: bool) -> Result<Repaired, QueryError> {
+        Ok(Repaired { done: !trial, checked: 3, ..Repaired::default() })
+    }
+
     fn delete_range(
         &self,
         query: &str,
@@ -152,6 +158,10 @@ impl Care for FakeBackend {
         Ok(Stats { metrics: LEAVES.len() as u64, ..Stats::default() })
     }
 
+    fn top(&self, survey: &Survey) -> Result<Top, QueryError> {
+        Ok(Top { metrics: (survey.below.len() + survey.depth + survey.limit) as u64, ..Top::default() })
+    }
+
     fn describe_metric(&self, name: &str) -> Result<Option<Description>, QueryError> {
         let known = LEAVES.contains(&name);
         Ok(known.then(|| Description { name: name.to_owned(), ..Description::default() }))
@@ -185,6 +195,10 @@ impl Moving for FakeBackend {
 }
 
 impl Backend for FakeBackend {
+    fn within(self: Arc<Self>, _: &Arc<Scope>) -> Arc<dyn Backend> {
+        self
+    }
+
     fn source(&self) -> &dyn Source {
         self
     }
@@ -284,8 +298,8 @@ impl Backend for FakeBackend {
 }
 
 impl TaggedSeries for FakeBackend {
-    fn index(&self) -> Result<&SharedIndex, QueryError> {
-        Ok(&self.index)
+    fn index(&self) -> Result<Sight<'_>, QueryError> {
+        Ok(self.index.all())
     }
 
     fn tag_series(&self, paths: &[&str]) -> Result<Vec<String>, QueryError> {

@@ -6,9 +6,11 @@ mod browser;
 mod bundles;
 mod carbonapi;
 mod care;
+mod endpoints;
 mod events;
 mod fake;
 mod find;
+mod gate;
 mod listing;
 mod queries;
 mod render;
@@ -26,7 +28,8 @@ use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 
-use super::serve;
+use super::{Listeners, Service, serve};
+use crate::auth::Doorman;
 use crate::config;
 use crate::telemetry::Telemetry;
 use fake::FakeBackend;
@@ -60,14 +63,28 @@ impl Server {
     }
 
     fn with_http(http: config::Http, config: config::Query) -> Self {
+        Self::with_logins(http, config, config::Auth::default())
+    }
+
+    fn with_logins(http: config::Http, config: config::Query, auth: config::Auth) -> Self {
         let runtime = Runtime::new().unwrap();
         let backend = Arc::new(FakeBackend::default());
         let telemetry = Arc::new(Telemetry::default());
         let (stop, stopped) = watch::channel(false);
         let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
         let address = listener.local_addr().unwrap();
-        let served = Arc::clone(&backend) as _;
-        let serving = serve(listener, served, http, Arc::new(config), Arc::clone(&telemetry), stopped);
+        let listeners = Listeners { http: Some(listener), ..Listeners::default() };
+        let query = Arc::new(config);
+        let doorman = Doorman::open(&auth, Arc::clone(&telemetry)).unwrap().map(Arc::new);
+        let service = Service {
+            http,
+            query,
+            auth,
+            doorman,
+            telemetry: Arc::clone(&telemetry),
+            ..Service::of(Arc::clone(&backend) as _)
+        };
+        let serving = serve(listeners, service, stopped);
         let running = Some(runtime.spawn(serving));
         Self { address, backend, telemetry, stop, running, runtime }
     }

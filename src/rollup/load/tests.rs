@@ -24,7 +24,7 @@ fn open(dir: &Path) -> (Points, Embedded) {
 fn one_metric(dir: &Path) -> (Points, Embedded) {
     let (points, store) = open(dir);
     let policy = points.intern_policy(&POLICY.parse().unwrap(), NOW).unwrap();
-    points.create(&[(METRIC, policy, "a")]).unwrap();
+    points.create(&[(METRIC, policy, "a")], NOW).unwrap();
     (points, store)
 }
 
@@ -61,7 +61,7 @@ fn a_new_metric_answers_from_every_stage_what_was_loaded_into_it() {
         partials(&[(HOUR - 60_000, 5.0, 6), (NOW - 600, 1.0, 1), (NOW - 60, 1.0, 1)]),
         partials(&[(HOUR - 720_000, 9.0, 360)]),
     ];
-    let loaded = points.load(&[Load { id: METRIC, columns }], NOW).unwrap();
+    let loaded = points.load(&[Load { id: METRIC, columns, is_new: false }], NOW).unwrap();
     assert_eq!(loaded, Loaded { points: 2, aggregates: 4, there: 0 });
     let check = |points: &Points| {
         assert_eq!(seen(points, SECONDS), [(NOW - 600, 1.0), (NOW - 10, 1.0)]);
@@ -83,6 +83,7 @@ fn points_that_are_there_stay_and_aggregates_count_them_with_the_loaded_ones() {
     points.append(&[(METRIC, Point { timestamp: minute + 10, value: 100.0 })], NOW).unwrap();
     points.cut().unwrap();
     let load = || Load {
+        is_new: false,
         id: METRIC,
         columns: vec![
             raw((0..12).map(|nth| minute + nth * 10), 1.0),
@@ -115,6 +116,7 @@ fn a_slot_beyond_stage_0_is_replaced_by_one_that_counts_more_and_by_no_other() {
     points.append(&[(METRIC, Point { timestamp: old, value: 7.0 })], NOW).unwrap();
     points.cut().unwrap();
     let load = |value, count| Load {
+        is_new: false,
         id: METRIC,
         columns: vec![Column::default(), partials(&[(old, value, count)]), Column::default()],
     };
@@ -134,7 +136,7 @@ fn history_before_the_first_point_does_not_touch_what_follows() {
         partials(&(0..60).map(|nth| (HOUR - 3600 + nth * 60, 6.0, 6)).collect::<Vec<_>>()),
         partials(&[(HOUR - 7200, 42.0, 360), (HOUR - 3600, 360.0, 360)]),
     ];
-    points.load(&[Load { id: METRIC, columns }], NOW).unwrap();
+    points.load(&[Load { id: METRIC, columns, is_new: false }], NOW).unwrap();
     points.append(&[(METRIC, Point { timestamp: NOW - 10, value: 1.0 })], NOW).unwrap();
     points.cut().unwrap();
     assert_eq!(seen(&points, HOURS), [(HOUR - 7200, 42.0), (HOUR - 3600, 360.0), (HOUR, 101.0)]);

@@ -40,7 +40,7 @@ mod usage;
 
 pub use cluster::Cluster;
 pub use copier::{Copied, Copier, CopyJob};
-pub use erase::erase;
+pub use erase::{erase, erase_stretch};
 pub use events::Events;
 pub use fault::{ClusterError, Fault};
 pub use fetch::{Fetcher, UNSETTLED_SECS, Wanted};

@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-use super::schema::row_size_ms;
+use super::schema::{POINTS_PER_PARTITION, row_size_ms};
 use plumbago_model::{Aggregator, Partial, SlotRange, Stage};
 
 /// The part of a row's key that follows from the time of a slot.
@@ -57,11 +57,19 @@ impl SlotKey {
     }
 }
 
+/// The offset of the last slot of a partition.
+pub(super) fn last_offset() -> i16 {
+    i16::try_from(POINTS_PER_PARTITION - 1).unwrap_or(i16::MAX)
+}
+
 /// A row of a raw stage: metric, time_start_ms, offset, value.
 pub(super) type RawRow = (Uuid, i64, i16, f64);
 
 /// A row of an aggregated stage: metric, time_start_ms, offset, shard, value, count.
 pub(super) type AggregatedRow = (Uuid, i64, i16, i16, f64, i16);
+
+/// The key of a row of an aggregated stage: metric, time_start_ms, offset, shard.
+pub(super) type AggregatedKey = (Uuid, i64, i16, i16);
 
 /// A partial as stored in a row. A count has sixteen bits. A larger count is clamped to the maximum, and the sum of an average
 /// is scaled down with it, so that the average stays right.

@@ -9,12 +9,12 @@ use scylla::statement::batch::{Batch, BatchType};
 use scylla::statement::prepared::PreparedStatement;
 use uuid::Uuid;
 
-use super::rows::{AggregatedRow, RawRow, SlotKey, stored};
+use super::rows::{AggregatedKey, AggregatedRow, RawRow, SlotKey, stored};
 use super::schema::table_name;
 use super::throttle::Throttle;
 use super::{Cluster, ClusterError, Purpose};
 use crate::store::{Column, StoreError};
-use plumbago_model::{Aggregator, Partial, Stage, StageKind};
+use plumbago_model::{Aggregator, Partial, Stage};
 
 /// Rows in one batch. More bring little, and make the cluster warn.
 const BATCH_ROWS: usize = 30;
@@ -92,6 +92,21 @@ impl Delivery<'_> {
         Ok(())
     }
 
+    /// Deletes this server's rows of an aggregated stage, with the same time stamp.
+    pub fn remove(&self, stage: Stage, metric: Uuid, times: &[u32]) -> Result<(), StoreError> {
+        if let Some(error) = &*self.tally.failure.lock() {
+            return Err(error.clone().into());
+        }
+        let keys: Vec<SlotKey> = times.iter().map(|&time| SlotKey::of(stage, time)).collect();
+        for partition in keys.chunk_by(|a, b| a.time_start_ms == b.time_start_ms) {
+            for batch in partition.chunks(BATCH_ROWS) {
+                let key = |key: &SlotKey| (metric, key.time_start_ms, key.offset, self.shard);
+                self.send(stage, Rows::Gone(batch.iter().map(key).collect()));
+            }
+        }
+        Ok(())
+    }
+
     /// Waits until all batches have arrived. Gives the number of rows.
     pub fn finish(self) -> Result<u64, StoreError> {
         self.sender.cluster.block_on(self.sender.throttle.quiet());
@@ -136,6 +151,8 @@ impl Delivery<'_> {
 enum Rows {
     Raw(Vec<RawRow>),
     Aggregated(Vec<AggregatedRow>),
+    /// Rows of an aggregated stage that are to be deleted.
+    Gone(Vec<AggregatedKey>),
 }
 
 impl Rows {
@@ -143,6 +160,7 @@ impl Rows {
         match self {
             Rows::Raw(rows) => rows.len(),
             Rows::Aggregated(rows) => rows.len(),
+            Rows::Gone(keys) => keys.len(),
         }
     }
 }
@@ -173,13 +191,17 @@ fn rows(
 async fn write(cluster: &Cluster, stage: Stage, rows: &Rows, timestamp_us: i64) -> Result<(), ClusterError> {
     let keyspace = &cluster.settings().keyspace;
     let table = table_name(stage);
-    let text = match stage.kind {
-        StageKind::Raw => format!(
+    let text = match rows {
+        Rows::Raw(_) => format!(
             "INSERT INTO {keyspace}.{table} (metric, time_start_ms, \"offset\", value) VALUES (?, ?, ?, ?)"
         ),
-        StageKind::Aggregated => format!(
+        Rows::Aggregated(_) => format!(
             "INSERT INTO {keyspace}.{table} (metric, time_start_ms, \"offset\", shard, value, count) \
              VALUES (?, ?, ?, ?, ?, ?)"
+        ),
+        Rows::Gone(_) => format!(
+            "DELETE FROM {keyspace}.{table} \
+             WHERE metric = ? AND time_start_ms = ? AND \"offset\" = ? AND shard = ?"
         ),
     };
     let statement = cluster.prepare(Purpose::Write, &text).await?;
@@ -189,6 +211,7 @@ async fn write(cluster: &Cluster, stage: Stage, rows: &Rows, timestamp_us: i64) 
         Rows::Aggregated(rows) => {
             session.batch(&batch(cluster, &statement, rows.len(), timestamp_us), rows).await
         }
+        Rows::Gone(keys) => session.batch(&batch(cluster, &statement, keys.len(), timestamp_us), keys).await,
     };
     sent.map(drop).map_err(|error| ClusterError::of(format!("write points to {keyspace}.{table}"), &error))
 }

@@ -23,9 +23,9 @@ use super::writer_number::{LeasedNumber, WriterNumber};
 use super::{Clustered, SchemaWatch};
 use crate::store::StoreError;
 use crate::store::cassandra::names::{Creation, Names};
-use crate::store::cassandra::{Cluster, Sender, erase};
+use crate::store::cassandra::{Cluster, Sender, erase, erase_stretch};
 use crate::telemetry::Telemetry;
-use plumbago_model::{Policy, Stage};
+use plumbago_model::{Policy, Stage, Stretch};
 
 /// What a link has of its cluster.
 pub(super) struct ClusterSide {
@@ -39,11 +39,30 @@ pub(super) struct ClusterSide {
 pub(super) trait Eraser: Send + Sync {
     /// Deletes all points that metrics have in some stages.
     fn erase(&self, metrics: &[(Uuid, Vec<Stage>)], now: u32) -> Result<(), StoreError>;
+
+    /// Deletes the rows of a stretch of time that were written by `at_us`. Gives the number of deletions.
+    fn erase_stretch(
+        &self,
+        metrics: &[(Uuid, Vec<Stage>)],
+        stretch: Stretch,
+        now: u32,
+        at_us: i64,
+    ) -> Result<u64, StoreError>;
 }
 
 impl Eraser for Arc<Cluster> {
     fn erase(&self, metrics: &[(Uuid, Vec<Stage>)], now: u32) -> Result<(), StoreError> {
         Ok(erase(self, metrics, now)?)
+    }
+
+    fn erase_stretch(
+        &self,
+        metrics: &[(Uuid, Vec<Stage>)],
+        stretch: Stretch,
+        now: u32,
+        at_us: i64,
+    ) -> Result<u64, StoreError> {
+        Ok(erase_stretch(self, metrics, stretch, now, at_us)?)
     }
 }
 

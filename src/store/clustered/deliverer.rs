@@ -1,20 +1,25 @@
 //! Delivering: parcel after parcel goes from the spool to the cluster, in order, until each has arrived.
+//!
+//! A stretch of time that somebody deletes is a matter of time stamps: what was cut before the deletion is older than it, whenever it
+//! arrives. What was cut later is delivered only after the feed was followed up to the cut, so that this server has erased its own
+//! part of what it had accepted by then ([`super::erasures`]).
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use parking_lot::Mutex;
 use roaring::RoaringBitmap;
 use uuid::Uuid;
 
-use super::Clustered;
 use super::backoff::BackOff;
 use super::outdated::Outdated;
 use super::writer_number::WriterNumber;
+use super::{Clustered, now_us};
 use crate::store::cassandra::{Delivery, Sender};
 use crate::store::embedded::Parcel;
 use crate::store::{Column, StoreError};
 use crate::telemetry::Telemetry;
-use plumbago_model::{Aggregator, Stage};
+use plumbago_model::{Aggregator, Stage, StageKind};
 
 /// Writes rows to the cluster.
 pub trait RowWriter: Send + Sync {
@@ -30,9 +35,15 @@ pub trait RowDelivery {
     /// Sends slots of a metric; an error is that of any slots so far.
     fn put(&self, stage: Stage, metric: Uuid, method: Aggregator, column: &Column) -> Result<(), StoreError>;
 
+    /// Deletes this server's own rows of an aggregated stage.
+    fn remove(&self, stage: Stage, metric: Uuid, times: &[u32]) -> Result<(), StoreError>;
+
     /// Waits until all have arrived. Gives the number of rows.
     fn finish(self: Box<Self>) -> Result<u64, StoreError>;
 }
+
+/// Learns what others deleted up to now.
+pub(super) type Heed<'a> = &'a dyn Fn() -> Result<(), StoreError>;
 
 impl RowWriter for Sender {
     fn begin(&self, shard: i16, timestamp_us: i64) -> Box<dyn RowDelivery + '_> {
@@ -47,6 +58,10 @@ impl RowWriter for Sender {
 impl RowDelivery for Delivery<'_> {
     fn put(&self, stage: Stage, metric: Uuid, method: Aggregator, column: &Column) -> Result<(), StoreError> {
         Delivery::put(self, stage, metric, method, column)
+    }
+
+    fn remove(&self, stage: Stage, metric: Uuid, times: &[u32]) -> Result<(), StoreError> {
+        Delivery::remove(self, stage, metric, times)
     }
 
     fn finish(self: Box<Self>) -> Result<u64, StoreError> {
@@ -71,6 +86,8 @@ pub struct Deliverer {
     telemetry: Arc<Telemetry>,
     /// One parcel at a time: delivering one twice does no harm, but counts it twice.
     delivering: Mutex<()>,
+    /// Deletions up to this moment are known, in microseconds since 1970.
+    heeded_us: AtomicI64,
     backoff: BackOff,
     /// Where to note which metrics were delivered, if somebody wants to know.
     outdated: Option<Arc<Outdated>>,
@@ -88,7 +105,8 @@ impl Deliverer {
             "points do not arrive in the cluster; they wait on disk",
             "points arrive in the cluster again",
         );
-        Self { store, rows, number, telemetry, delivering: Mutex::new(()), backoff, outdated: None }
+        let (delivering, heeded_us) = (Mutex::new(()), AtomicI64::new(0));
+        Self { store, rows, number, telemetry, delivering, heeded_us, backoff, outdated: None }
     }
 
     /// Notes the metrics of each parcel that has arrived: their running slots may be others now.
@@ -102,16 +120,16 @@ impl Deliverer {
     }
 
     /// Delivers what is due, unless it is too soon after a failure.
-    pub(super) fn run_if_due(&self) {
+    pub(super) fn run_if_due(&self, heed: Heed<'_>) {
         if self.backoff.is_over() {
-            self.run();
+            self.run(heed);
         }
     }
 
     /// Delivers all there is, until something fails.
-    pub(super) fn run(&self) {
+    pub(super) fn run(&self, heed: Heed<'_>) {
         loop {
-            match self.deliver_next() {
+            match self.heed_deletions(heed).and_then(|()| self.deliver_next()) {
                 Ok(None) => return,
                 Ok(Some(Delivered { points, rows })) => {
                     self.telemetry.points_delivered.add(points);
@@ -124,6 +142,17 @@ impl Deliverer {
                 }
             }
         }
+    }
+
+    /// Learns what others deleted, unless that was done since the oldest parcel was cut.
+    fn heed_deletions(&self, heed: Heed<'_>) -> Result<(), StoreError> {
+        let oldest = self.store.spool.oldest();
+        if oldest.is_some_and(|parcel| parcel.cut_at_us > self.heeded_us.load(Ordering::Relaxed)) {
+            let began_us = now_us();
+            heed()?;
+            self.heeded_us.store(began_us, Ordering::Relaxed);
+        }
+        Ok(())
     }
 
     /// Stops trying: the server stops, and what is left is delivered after the next start.
@@ -173,6 +202,7 @@ impl Deliverer {
         let rows =
             self.send_as(shard, parcel.cut_at_us, |delivery| self.put_all(parcel, delivery, &mut metrics))?;
         self.store.spool.remove(parcel)?;
+        self.store.erasures.delivered(parcel.cut, &self.store.local)?;
         if let Some(outdated) = &self.outdated {
             outdated.note(parcel.cut_at_us, metrics);
         }
@@ -205,23 +235,53 @@ impl Deliverer {
         while let Some(content) = contents.read_next() {
             // A metric that was deleted meanwhile has no id, and its points are not missed.
             let Some(metric) = self.store.identities.get(content.metric) else { continue };
-            let method = content.method.unwrap_or(Aggregator::Average);
-            delivery.put(content.stage, metric, method, content.column)?;
             metrics.insert(content.metric.0);
+            let method = content.method.unwrap_or(Aggregator::Average);
+            let stage = content.stage;
+            let erased = self.store.erasures.since(parcel.cut, content.metric);
+            if erased.is_empty() && !has_erased(content.column) {
+                delivery.put(stage, metric, method, content.column)?;
+                continue;
+            }
+            let is_left = |&time: &u32| !erased.iter().any(|stretch| stretch.takes(stage, time));
+            let (there, gone) = parted(content.column, is_left);
+            delivery.put(stage, metric, method, &there)?;
+            if stage.kind == StageKind::Aggregated {
+                delivery.remove(stage, metric, &gone)?;
+            }
         }
         Ok(())
     }
 }
 
+/// Does a column have slots that were erased?
+fn has_erased(column: &Column) -> bool {
+    column.values.iter().any(|value| value.is_nan())
+}
+
+/// Of the slots that are left, those with a value, and the times of those that were erased.
+fn parted(column: &Column, is_left: impl Fn(&u32) -> bool) -> (Column, Vec<u32>) {
+    let (mut there, mut gone) = (Column::default(), Vec::new());
+    for (at, &time) in column.times.iter().enumerate().filter(|(_, time)| is_left(time)) {
+        if column.values[at].is_nan() {
+            gone.push(time);
+            continue;
+        }
+        there.times.push(time);
+        there.values.push(column.values[at]);
+        there.counts.extend(column.counts.get(at));
+    }
+    (there, gone)
+}
+
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::Ordering;
     use std::time::Instant;
 
     use super::super::outdated::Batch;
     use super::super::testing::{FakeNumber, FakeRows, clustered, commit};
     use super::*;
-    use plumbago_model::MetricId;
+    use plumbago_model::{MetricId, Stretch};
 
     const METRIC: MetricId = MetricId(0);
 
@@ -237,11 +297,11 @@ mod tests {
         let rows = FakeRows::default();
         let deliverer = deliverer(&store, &rows, &FakeNumber::default());
         rows.is_away.store(true, Ordering::Relaxed);
-        deliverer.run();
+        deliverer.run(&|| Ok(()));
         assert!(deliverer.trouble().unwrap().contains("it is away"));
         assert_eq!(store.spool.points(), 3, "nothing leaves the spool");
         rows.is_away.store(false, Ordering::Relaxed);
-        deliverer.run();
+        deliverer.run(&|| Ok(()));
         assert_eq!((deliverer.trouble(), store.spool.is_empty()), (None, true));
         assert_eq!(rows.values(), [1.0, 1.0, 2.0, 3.0]);
         let arrived = rows.arrived.lock();
@@ -257,8 +317,8 @@ mod tests {
         let rows = FakeRows::default();
         rows.is_away.store(true, Ordering::Relaxed);
         let deliverer = deliverer(&store, &rows, &FakeNumber::default());
-        deliverer.run_if_due();
-        deliverer.run_if_due();
+        deliverer.run_if_due(&|| Ok(()));
+        deliverer.run_if_due(&|| Ok(()));
         assert_eq!(rows.arrived.lock().len(), 1);
     }
 
@@ -267,7 +327,7 @@ mod tests {
         let (_dir, store) = clustered();
         commit(&store, 1, METRIC, 1.0);
         let rows = FakeRows::default();
-        deliverer(&store, &rows, &FakeNumber::default()).run();
+        deliverer(&store, &rows, &FakeNumber::default()).run(&|| Ok(()));
         assert!(store.spool.is_empty() && rows.arrived.lock().is_empty());
     }
 
@@ -278,10 +338,10 @@ mod tests {
         commit(&store, 1, METRIC, 1.0);
         let (rows, number) = (FakeRows::default(), FakeNumber::default());
         let deliverer = deliverer(&store, &rows, &number);
-        deliverer.run();
+        deliverer.run(&|| Ok(()));
         commit(&store, 2, METRIC, 2.0);
         number.shard.store(6, Ordering::Relaxed);
-        deliverer.run();
+        deliverer.run(&|| Ok(()));
         assert!(deliverer.trouble().unwrap().contains("cannot go on as replica 0 writer 6"));
         assert_eq!(store.spool.points(), 1);
         assert!(deliverer.send(7, |_| Ok(())).is_err(), "not beside the parcels either");
@@ -296,11 +356,84 @@ mod tests {
         let deliverer = deliverer(&store, &rows, &FakeNumber::default()).noting(Arc::clone(&outdated));
         let cut_us = store.spool.last_cut_us();
         rows.is_away.store(true, Ordering::Relaxed);
-        deliverer.run();
+        deliverer.run(&|| Ok(()));
         assert_eq!(outdated.take(0, 10, Instant::now()), [], "it has not arrived");
         rows.is_away.store(false, Ordering::Relaxed);
-        deliverer.run();
+        deliverer.run(&|| Ok(()));
         assert_eq!(outdated.take(0, 10, Instant::now()), [Batch { cut_us, metrics: vec![METRIC] }]);
         assert_eq!(store.spool.last_cut_us(), cut_us, "a cut is remembered when its parcel is gone");
+    }
+
+    /// Cuts slots of an aggregated stage: time and value, without a value for one that is erased.
+    fn commit_hours(store: &Clustered, cut: u64, slots: &[(u32, Option<f64>)]) {
+        let mut begun = store.points.begin().unwrap();
+        let column = Column {
+            times: slots.iter().map(|(time, _)| *time).collect(),
+            values: slots.iter().map(|(_, value)| value.unwrap_or(f64::NAN)).collect(),
+            counts: slots.iter().map(|(_, value)| u32::from(value.is_some())).collect(),
+        };
+        begun.put(hours(), METRIC, Aggregator::Sum, &column).unwrap();
+        begun.commit(crate::store::Position { cut, ..Default::default() }).unwrap();
+    }
+
+    fn hours() -> Stage {
+        "100*3600s_aggr".parse().unwrap()
+    }
+
+    #[test]
+    fn what_was_erased_since_it_was_cut_is_not_delivered() {
+        let (_dir, store) = clustered();
+        store.identities.add([(METRIC, "a")].into_iter());
+        // The first was cut before anybody deleted anything, and the second has an erased slot and a new value.
+        commit_hours(&store, 1, &[(0, Some(1.0)), (3600, Some(2.0)), (7200, Some(3.0))]);
+        let stretch = Stretch { from: 3600, until: 7300 };
+        let erase = || {
+            commit_hours(&store, 2, &[(3600, None), (7200, None)]);
+            Ok(())
+        };
+        store.erasures.during(&store.local, &[METRIC], stretch, erase).unwrap();
+        commit_hours(&store, 3, &[(3600, Some(5.0))]);
+        let rows = FakeRows::default();
+        deliverer(&store, &rows, &FakeNumber::default()).run(&|| Ok(()));
+        let arrived: Vec<(u32, f64)> = rows.arrived.lock().iter().map(|row| (row.time, row.value)).collect();
+        assert_eq!(arrived, [(0, 1.0), (7200, 3.0), (3600, 5.0)], "what came later stays");
+        // Nothing is left of the slot at the edge; the deletion of the stretch does not reach it.
+        let removed: Vec<(u32, bool)> =
+            rows.removed.lock().iter().map(|row| (row.2, row.3 > rows.arrived.lock()[0].stamp_us)).collect();
+        assert_eq!(removed, [(7200, true)]);
+    }
+
+    #[test]
+    fn an_erased_point_is_not_delivered_as_a_value() {
+        let (_dir, store) = clustered();
+        store.identities.add([(METRIC, "a")].into_iter());
+        commit(&store, 1, METRIC, f64::NAN);
+        assert_eq!(store.spool.points(), 0, "it is not counted");
+        let rows = FakeRows::default();
+        deliverer(&store, &rows, &FakeNumber::default()).run(&|| Ok(()));
+        assert!(rows.arrived.lock().is_empty() && rows.removed.lock().is_empty() && store.spool.is_empty());
+    }
+
+    #[test]
+    fn deletions_are_known_before_what_was_cut_after_them_is_delivered() {
+        let (_dir, store) = clustered();
+        store.identities.add([(METRIC, "a")].into_iter());
+        commit(&store, 1, METRIC, 1.0);
+        let rows = FakeRows::default();
+        let deliverer = deliverer(&store, &rows, &FakeNumber::default());
+        deliverer.run(&|| Err(super::super::testing::away()));
+        assert!(rows.arrived.lock().is_empty(), "nobody knows what was deleted");
+        let times = std::cell::Cell::new(0);
+        let heed = || {
+            times.set(times.get() + 1);
+            Ok(())
+        };
+        deliverer.run(&heed);
+        assert_eq!((rows.arrived.lock().len(), times.get()), (1, 1));
+        deliverer.run(&heed);
+        assert_eq!(times.get(), 1, "there is nothing to deliver");
+        commit(&store, 2, METRIC, 2.0);
+        deliverer.run(&heed);
+        assert_eq!((rows.arrived.lock().len(), times.get()), (2, 2));
     }
 }

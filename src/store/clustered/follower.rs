@@ -1,5 +1,9 @@
 //! Following the feed: what other servers create and delete.
+//!
+//! When somebody deletes a stretch of time, the rows in the cluster are deleted there. What this server holds itself, its own part of
+//! the aggregates and what is still in memory and in the spool, goes when it reads of it here.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -11,6 +15,7 @@ use super::notes::Notes;
 use super::tables::NameTables;
 use crate::store::cassandra::names::{Change, Cursor};
 use crate::store::{LocalMetrics, StoreError};
+use plumbago_model::{MetricId, Policy, Stretch};
 
 /// How far the feed was followed is saved once in so many milliseconds: what is read twice does no harm.
 const SAVE_EVERY_MS: i64 = 60_000;
@@ -25,6 +30,8 @@ pub(super) struct Follower {
     /// name that was once met here would still be found.
     all_names: bool,
     cursor: Mutex<Option<Cursor>>,
+    /// An earlier run followed the deletions of stretches of time up to here. Points that came since are newer.
+    heeded_ms: i64,
 }
 
 impl Follower {
@@ -36,8 +43,15 @@ impl Follower {
         all_names: bool,
     ) -> Result<Self, StoreError> {
         let saved = Notes(&store.local).followed_ms(all_names)?.map(Cursor::since);
+        if saved.as_ref().is_some_and(Cursor::is_outdated) {
+            tracing::warn!(
+                "this server did not follow the cluster for a day or more: if ranges of time were deleted meanwhile, its part of the \
+                 aggregates still has them; run `plumbago delete --from --until` again for these"
+            );
+        }
         let cursor = Mutex::new(saved.filter(|cursor| !cursor.is_outdated()));
-        Ok(Self { tables, adopted, sender, store, all_names, cursor })
+        let heeded_ms = Notes(&store.local).erasures_heeded_ms()?;
+        Ok(Self { tables, adopted, sender, store, all_names, cursor, heeded_ms })
     }
 
     /// Does it go on where an earlier run ended, so that no name was missed in between?
@@ -65,25 +79,70 @@ impl Follower {
         let before = cursor.until_ms();
         let changes = self.tables.changes(cursor, &known)?;
         let (mut created, mut deleted) = (Vec::new(), Vec::new());
+        let mut erased: BTreeMap<Stretch, Vec<MetricId>> = BTreeMap::new();
+        let mut erased_ms = 0;
+        let mut moved = Vec::new();
         for change in changes {
             match change {
                 Change::Created { name, policy } if !known(&name) => created.push((name, policy)),
-                Change::Created { .. } => {}
+                Change::Created { name, policy } => moved.extend(self.moved(local, &name, policy)),
                 // A metric that was not sent yet is newer than the deletion: its name has begun again here.
                 Change::Deleted { name } => {
                     deleted.extend(local.lookup(&name).filter(|&id| self.sender.has_sent(id)));
                 }
+                Change::Erased { at_ms, .. } if at_ms <= self.heeded_ms => {}
+                Change::Erased { name, stretch, at_ms } => {
+                    erased_ms = at_ms.max(erased_ms);
+                    erased.entry(stretch).or_default().extend(local.lookup(&name));
+                }
             }
         }
         self.adopted.learn(local, &created)?;
+        local.follow_policies(&moved)?;
         if !deleted.is_empty() {
             local.forget(&deleted)?;
+        }
+        if let Err(error) = self.erase(local, erased, erased_ms) {
+            // The entries count as read, so they must be read again.
+            *held = Some(Cursor::since(before));
+            return Err(error);
         }
         let until = cursor.until_ms();
         if until / SAVE_EVERY_MS != before / SAVE_EVERY_MS {
             Notes(&self.store.local).set_followed_ms(self.all_names, until)?;
         }
         Ok(())
+    }
+}
+
+impl Follower {
+    /// A metric that both have, if the cluster has another policy for it. One that was not sent yet gets its policy when it is.
+    pub(super) fn moved(
+        &self,
+        local: &dyn LocalMetrics,
+        name: &str,
+        policy: Arc<Policy>,
+    ) -> Option<(MetricId, Arc<Policy>)> {
+        let id = local.lookup(name).filter(|&id| self.sender.has_sent(id))?;
+        local.policy(id).filter(|known| *known != policy).map(|_| (id, policy))
+    }
+
+    /// Erases what this server holds itself.
+    fn erase(
+        &self,
+        local: &dyn LocalMetrics,
+        erased: BTreeMap<Stretch, Vec<MetricId>>,
+        told_ms: i64,
+    ) -> Result<(), StoreError> {
+        for (stretch, mut metrics) in erased {
+            metrics.sort_unstable();
+            metrics.dedup();
+            if !metrics.is_empty() {
+                let erase = || local.erase(&metrics, stretch);
+                self.store.erasures.during(&self.store.local, &metrics, stretch, erase)?;
+            }
+        }
+        if told_ms > 0 { Notes(&self.store.local).set_erasures_heeded_ms(told_ms) } else { Ok(()) }
     }
 }
 
@@ -142,5 +201,40 @@ mod tests {
         let (_dir, store) = clustered();
         Notes(&store.local).set_followed_ms(true, 1_000).unwrap();
         assert!(!follower(&FakeTables::with(&[]), &store, 0, true).goes_on());
+    }
+
+    fn erased(name: &str, until: u32, at_ms: i64) -> Change {
+        Change::Erased { name: name.to_owned(), stretch: Stretch { from: 60, until }, at_ms }
+    }
+
+    #[test]
+    fn a_stretch_of_time_that_somebody_deletes_is_erased_here_too_and_once() {
+        let (_dir, store) = clustered();
+        let tables = FakeTables::with(&[]);
+        let server = FakeServer::with(&["a", "b"]);
+        let feed =
+            || vec![erased("b", 120, 5), erased("a", 120, 6), erased("x", 120, 6), erased("a", 180, 7)];
+        *tables.feed.lock() = feed();
+        follower(&tables, &store, 2, true).follow(&server).unwrap();
+        let stretch = |until| Stretch { from: 60, until };
+        let expected = [(vec![MetricId(0), MetricId(1)], stretch(120)), (vec![MetricId(0)], stretch(180))];
+        assert_eq!(*server.erased.lock(), expected);
+        // After a restart the feed is read again, and the points that came since are not meant.
+        *tables.feed.lock() = [feed(), vec![erased("b", 240, 8)]].concat();
+        follower(&tables, &store, 2, true).follow(&server).unwrap();
+        assert_eq!(server.erased.lock()[2..], [(vec![MetricId(1)], stretch(240))]);
+    }
+
+    #[test]
+    fn a_policy_that_somebody_changes_is_changed_here_too() {
+        let (_dir, store) = clustered();
+        let tables = FakeTables::with(&[]);
+        let server = FakeServer::with(&["sent", "same", "unsent"]);
+        let other = super::super::testing::other_policy();
+        let change = |name: &str| Change::Created { name: name.to_owned(), policy: Arc::clone(&other) };
+        *tables.feed.lock() = vec![change("sent"), created("same"), change("unsent")];
+        follower(&tables, &store, 2, true).follow(&server).unwrap();
+        let changed = [0, 1, 2].map(|id| server.policy_of(MetricId(id)).unwrap() == other);
+        assert_eq!(changed, [true, false, false]);
     }
 }

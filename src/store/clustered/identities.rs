@@ -85,7 +85,7 @@ impl MetricStore for Known {
         })
     }
 
-    fn announce(&self, metrics: &[(MetricId, &str)]) {
+    fn announce(&self, metrics: &[(MetricId, &str)], _: u32) {
         self.identities.add(metrics.iter().copied());
     }
 

@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use uuid::Uuid;
+
 use super::assembly::{ClusterSide, Eraser, Shared};
 use super::deliverer::Deliverer;
 use super::lookup::Lookup;
@@ -11,13 +13,15 @@ use super::name_sender::NameSender;
 use super::name_sync::NameSync;
 use super::running::RunningSlots;
 use super::usage::Usage;
-use super::{Clustered, SchemaWatch};
+use super::{Clustered, SchemaWatch, now_us};
 use crate::store::cassandra::Cluster;
+use crate::store::cassandra::names::NewMetric;
 use crate::store::cassandra::schema::Indexes;
+use crate::store::embedded::AFTER_CUT_US;
 use crate::store::{BackedUp, Chore, Doomed, Headway, Hit, LocalMetrics, StoreError, Upstream};
 use crate::telemetry::Telemetry;
 use plumbago_model::glob::Glob;
-use plumbago_model::{Cancel, MetricId, Policy, QueryError};
+use plumbago_model::{Cancel, MetricId, Policy, QueryError, Retention, Stage, Stretch};
 
 /// How often the spool is looked at.
 const DELIVER_TICK: Duration = Duration::from_millis(100);
@@ -103,6 +107,13 @@ impl Link {
         Ok(Self { shared, eraser, deliverer, running, names, sender, lookup, usage })
     }
 
+    /// Those of these metrics that the cluster can know, with their stages.
+    fn known(&self, metrics: &[Doomed]) -> Vec<(Uuid, Vec<Stage>)> {
+        let identities = &self.shared.store.identities;
+        let known = |doomed: &Doomed| Some((identities.get(doomed.id)?, doomed.stages.clone()));
+        metrics.iter().filter_map(known).collect()
+    }
+
     /// What keeps points from arriving, if something does.
     fn trouble(&self) -> Option<String> {
         self.shared.schema.trouble().or_else(|| self.deliverer.trouble())
@@ -152,11 +163,40 @@ impl Upstream for Link {
 
     /// Points go first, so that after a failure the names can be found again.
     fn delete(&self, metrics: &[Doomed], now: u32) -> Result<(), StoreError> {
-        let identities = &self.shared.store.identities;
-        let known = |doomed: &Doomed| Some((identities.get(doomed.id)?, doomed.stages.clone()));
-        self.eraser.erase(&metrics.iter().filter_map(known).collect::<Vec<_>>(), now)?;
+        self.eraser.erase(&self.known(metrics), now)?;
         let names: Vec<String> = metrics.iter().map(|doomed| doomed.name.clone()).collect();
         self.shared.tables.delete(&names)
+    }
+
+    /// The others are told before the rows are deleted: what one of them cuts after that moment, it delivers without the stretch.
+    fn erase(
+        &self,
+        metrics: &[Doomed],
+        stretch: Stretch,
+        now: u32,
+        own: &mut dyn FnMut() -> Result<(), StoreError>,
+    ) -> Result<u64, StoreError> {
+        let store = &self.shared.store;
+        let mut ids: Vec<MetricId> = metrics.iter().map(|doomed| doomed.id).collect();
+        ids.sort_unstable();
+        store.erasures.during(&store.local, &ids, stretch, own)?;
+        let names: Vec<String> = metrics.iter().map(|doomed| doomed.name.clone()).collect();
+        self.shared.tables.tell_erased(&names, stretch)?;
+        // Newer than everything that was cut so far, older than the next cut.
+        let at_us = now_us().max(store.spool.last_cut_us() + AFTER_CUT_US);
+        self.eraser.erase_stretch(&self.known(metrics), stretch, now, at_us)
+    }
+
+    fn admit(&self, retentions: &[Retention]) -> Result<(), StoreError> {
+        Ok(self.shared.schema.admit(retentions, self.shared.settings.indexes)?)
+    }
+
+    fn change_policies(&self, changes: &[(String, Arc<Policy>)]) -> Result<(), StoreError> {
+        let change = |(name, policy): &(String, Arc<Policy>)| NewMetric {
+            name: name.clone(),
+            policy: Arc::clone(policy),
+        };
+        self.shared.tables.change_policies(&changes.iter().map(change).collect::<Vec<_>>())
     }
 
     /// The last cut must have arrived: while the cluster is slow, cuts grow larger, and larger ones are cheaper to deliver.
@@ -187,7 +227,7 @@ impl Upstream for Link {
 
     fn deliver_all(&self, local: &dyn LocalMetrics) -> Result<(), String> {
         self.sender.send_new(local, Duration::MAX).map_err(|error| error.to_string())?;
-        self.deliverer.run();
+        self.deliverer.run(&|| self.names.heed(local));
         self.trouble().map_or(Ok(()), Err)
     }
 
@@ -239,7 +279,7 @@ impl Chore for Deliveries {
     fn run(&self, local: &dyn LocalMetrics) -> Duration {
         let mut has_more = false;
         if self.schema.pass().is_ok() {
-            self.deliverer.run_if_due();
+            self.deliverer.run_if_due(&|| self.names.heed(local));
             // Points come first.
             if let Some(running) = self.running.as_ref().filter(|_| self.deliverer.trouble().is_none()) {
                 has_more = running.run(local, RUNNING);

@@ -19,6 +19,7 @@
 //! | `deliverer`     | delivering parcels, in order, until they have arrived                   |
 //! | `writer_number` | the number this server writes under, leased                             |
 //! | `running`       | writing slots that are not over yet                                     |
+//! | `erasures`      | what of the spool was deleted by a stretch of time since it was cut     |
 //! | `outdated`      | which metrics have new points since their running slots were written    |
 //! | `name_sync`     | one round of all that keeps names the same                              |
 //! | `name_sender`   | sending names that were created here                                    |
@@ -38,6 +39,7 @@ mod adopted;
 mod assembly;
 mod backoff;
 mod deliverer;
+mod erasures;
 mod follower;
 mod identities;
 mod link;
@@ -73,6 +75,7 @@ pub use writer_number::WriterNumber;
 use super::cassandra::{Cluster, Fetcher};
 use super::embedded::{Embedded, Spool};
 use super::{MetricStore, PointStore, StoreError};
+use erasures::Erasures;
 use shard::Shard;
 
 /// Metrics sent or learnt in one go.
@@ -91,6 +94,7 @@ pub struct Clustered {
     /// The names.
     pub metrics: Arc<dyn MetricStore>,
     shard: Arc<Shard>,
+    erasures: Erasures,
 }
 
 impl Clustered {
@@ -108,7 +112,8 @@ impl Clustered {
         });
         let metrics: Arc<dyn MetricStore> =
             Arc::new(identities::Known::new(Arc::clone(&local.metrics), Arc::clone(&identities)));
-        Ok(Self { local, spool, identities, points, metrics, shard })
+        let erasures = Erasures::open(&local)?;
+        Ok(Self { local, spool, identities, points, metrics, shard, erasures })
     }
 
     /// The shard this directory writes under, once it has one.
@@ -120,6 +125,12 @@ impl Clustered {
     pub fn set_shard(&self, shard: i16) -> Result<(), StoreError> {
         self.shard.set(shard, &self.local)
     }
+}
+
+/// Microseconds since 1970.
+fn now_us() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
 }
 
 /// Seconds since 1970.

@@ -43,6 +43,11 @@ impl NameSync {
         self.backoff.trouble()
     }
 
+    /// Learns what others deleted up to now, once this server follows them. Before that, it has nothing that they could mean.
+    pub(super) fn heed(&self, local: &dyn LocalMetrics) -> Result<(), StoreError> {
+        if self.follower.goes_on() { self.follower.follow(local) } else { Ok(()) }
+    }
+
     /// One round. True if there is more to do at once.
     fn step(&self, local: &dyn LocalMetrics) -> Result<bool, StoreError> {
         if let Some(reloader) = &self.reloader {

@@ -9,6 +9,8 @@ const DELETIONS_FOLLOWED: &str = "names_deletions_ms";
 const LOADED: &str = "names_loaded";
 const TOUCHED: &str = "names_touched_hour";
 const RUNNING_WRITTEN: &str = "running_written_us";
+const ERASURES: &str = "erasures";
+const ERASURES_HEEDED: &str = "erasures_heeded_ms";
 const SHARD: &str = "shard";
 
 /// The notes in a data directory.
@@ -53,6 +55,24 @@ impl Notes<'_> {
 
     pub(super) fn set_followed_ms(&self, all_names: bool, until_ms: i64) -> Result<(), StoreError> {
         self.0.set_note(followed_key(all_names), &until_ms.to_string())
+    }
+
+    /// Stretches of time that the spool still has something of.
+    pub(super) fn erasures(&self) -> Result<Option<String>, StoreError> {
+        self.0.note(ERASURES)
+    }
+
+    pub(super) fn set_erasures(&self, text: &str) -> Result<(), StoreError> {
+        self.0.set_note(ERASURES, text)
+    }
+
+    /// The last deletion of a stretch of time that was followed, in milliseconds since 1970; 0 for none.
+    pub(super) fn erasures_heeded_ms(&self) -> Result<i64, StoreError> {
+        Ok(self.number(ERASURES_HEEDED)?.unwrap_or(0))
+    }
+
+    pub(super) fn set_erasures_heeded_ms(&self, ms: i64) -> Result<(), StoreError> {
+        self.0.set_note(ERASURES_HEEDED, &ms.to_string())
     }
 
     /// When vanished metrics were last forgotten, in seconds since 1970.

@@ -113,6 +113,7 @@ impl Reloader {
         let mut seen = vec![false; sent as usize];
         let mut batch = Vec::with_capacity(BATCH);
         let (mut expired, mut failed) = (Vec::new(), None);
+        let mut moved = Vec::new();
         let metrics = self.tables.load(&mut |listed| {
             let is_hidden = self.hide_expired && listed.is_expired();
             if let Some(id) = local.lookup(&listed.name) {
@@ -120,6 +121,7 @@ impl Reloader {
                     *seen = true;
                 }
                 expired.extend(is_hidden.then_some(id));
+                moved.extend(self.follower.moved(local, &listed.name, listed.policy));
                 return;
             }
             if is_hidden {
@@ -134,6 +136,7 @@ impl Reloader {
             return Err(error);
         }
         self.adopted.learn(local, &batch)?;
+        local.follow_policies(&moved)?;
         Ok(Read { metrics, seen, expired })
     }
 }

@@ -287,12 +287,12 @@ mod tests {
         let (deliverer, running) = bench.start();
         bench.cut(A, 1.0);
         bench.cut(B, 2.0);
-        deliverer.run();
+        deliverer.run(&|| Ok(()));
         assert!(!running.run(&bench.server, HOUR));
         assert_eq!((bench.today(A), bench.today(B)), (Some(1.0), Some(2.0)));
         assert_eq!(running.telemetry.running_rows.get(), 2);
         bench.cut(B, 3.0);
-        deliverer.run();
+        deliverer.run(&|| Ok(()));
         assert!(!running.run(&bench.server, HOUR));
         assert_eq!(bench.written(), 2, "the next round is an hour away");
         begin(&running);
@@ -308,7 +308,7 @@ mod tests {
         let mut bench = Bench::new();
         let (deliverer, running) = bench.start();
         bench.cut(A, 1.0);
-        deliverer.run();
+        deliverer.run(&|| Ok(()));
         assert!(running.run(&bench.server, Duration::ZERO), "there is more");
         running.stop();
         assert!(running.run(&bench.server, HOUR), "the server stops");
@@ -323,7 +323,7 @@ mod tests {
         let mut bench = Bench::new();
         let (deliverer, running) = bench.start();
         bench.cut(A, 1.0);
-        deliverer.run();
+        deliverer.run(&|| Ok(()));
         // The day ends: the next cut has it.
         bench.cut(B, 2.0);
         let last_us = bench.store.spool.last_cut_us();
@@ -342,7 +342,7 @@ mod tests {
         let (deliverer, running) = bench.start();
         bench.cut(A, 1.0);
         let first_us = bench.store.spool.last_cut_us();
-        deliverer.run();
+        deliverer.run(&|| Ok(()));
         bench.cut(B, 1.0);
         let next_us = bench.store.spool.last_cut_us();
         running.run(&bench.server, HOUR);
@@ -359,7 +359,7 @@ mod tests {
         // Another metric has points after the deletion, of which this server has not heard.
         bench.cut(B, 2.0);
         bench.rows.erase_at(bench.id(A), deleted_us);
-        deliverer.run();
+        deliverer.run(&|| Ok(()));
         running.run(&bench.server, HOUR);
         assert_eq!((bench.today(A), bench.today(B)), (None, Some(2.0)));
     }
@@ -369,7 +369,7 @@ mod tests {
         let mut bench = Bench::new();
         let (deliverer, running) = bench.start();
         bench.cut(A, 1.0);
-        deliverer.run();
+        deliverer.run(&|| Ok(()));
         *bench.tables.feed.lock() = vec![Change::Deleted { name: "a".to_owned() }];
         running.run(&bench.server, HOUR);
         assert_eq!((bench.server.names(), bench.written()), (vec!["b".to_owned()], 0));
@@ -380,7 +380,7 @@ mod tests {
         let mut bench = Bench::new();
         let (deliverer, running) = bench.start();
         bench.cut(A, 1.0);
-        deliverer.run();
+        deliverer.run(&|| Ok(()));
         bench.rows.is_away.store(true, Ordering::Relaxed);
         assert!(!running.run(&bench.server, HOUR));
         assert!(running.trouble().unwrap().contains("it is away"));
@@ -398,7 +398,7 @@ mod tests {
         let mut bench = Bench::new();
         let (deliverer, running) = bench.start();
         bench.cut(A, 1.0);
-        deliverer.run();
+        deliverer.run(&|| Ok(()));
         bench.tables.is_away.store(true, Ordering::Relaxed);
         running.run(&bench.server, HOUR);
         assert_eq!(bench.written(), 0);
@@ -411,7 +411,7 @@ mod tests {
         let mut bench = Bench::new();
         let (deliverer, running) = bench.start();
         bench.cut(A, 1.0);
-        deliverer.run();
+        deliverer.run(&|| Ok(()));
         bench.cut(B, 2.0);
         running.finish(&bench.server, HOUR);
         assert_eq!((bench.today(A), bench.today(B)), (Some(1.0), Some(2.0)));
@@ -427,7 +427,7 @@ mod tests {
         let (deliverer, _) = bench.start();
         bench.cut(A, 1.0);
         bench.cut(B, 2.0);
-        deliverer.run();
+        deliverer.run(&|| Ok(()));
         let (_, running) = bench.start();
         running.run(&bench.server, HOUR);
         assert_eq!((bench.today(A), bench.today(B)), (Some(1.0), Some(2.0)));
@@ -438,7 +438,7 @@ mod tests {
         let mut bench = Bench::new();
         let (deliverer, running) = bench.start();
         bench.cut(A, 1.0);
-        deliverer.run();
+        deliverer.run(&|| Ok(()));
         running.finish(&bench.server, Duration::ZERO);
         assert_eq!(bench.written(), 0);
         let (_, running) = bench.start();

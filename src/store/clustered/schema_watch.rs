@@ -12,8 +12,9 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
-use crate::store::cassandra::schema::{self, Difference, Replication, Schema, Subject, Weight};
+use crate::store::cassandra::schema::{self, Difference, Indexes, Replication, Schema, Subject, Weight};
 use crate::store::cassandra::{Cluster, ClusterError, Fault};
+use plumbago_model::Retention;
 
 /// How long after a look that found something missing the next one is worth it.
 const PAUSE: Duration = Duration::from_secs(2);
@@ -90,6 +91,18 @@ impl SchemaWatch {
         self.look().inspect_err(|error| self.shut(error.clone()))
     }
 
+    /// Are the tables of other retentions there? With `apply`, makes those that are missing.
+    pub fn admit(&self, retentions: &[Retention], indexes: Indexes) -> Result<(), ClusterError> {
+        let wanted = Schema::new(self.cluster.settings(), retentions, indexes);
+        let _one_at_a_time = self.looking.lock();
+        let mut found = Found(schema::check(&self.cluster, &wanted)?);
+        if self.apply && found.wrong().is_none() && found.lacks_something() {
+            self.make(&wanted)?;
+            found = Found(schema::check(&self.cluster, &wanted)?);
+        }
+        found.wrong().or_else(|| found.missing()).map_or(Ok(()), Err)
+    }
+
     /// What keeps points and names from being sent, if it is the tables.
     pub fn trouble(&self) -> Option<String> {
         self.last.lock().as_ref().map(|(_, error)| error.to_string())
@@ -103,7 +116,7 @@ impl SchemaWatch {
     fn look(&self) -> Result<(), ClusterError> {
         let found = self.survey()?;
         if self.apply && found.wrong().is_none() && found.lacks_something() {
-            self.make()?;
+            self.make(&self.schema)?;
             return self.judge(&self.survey()?);
         }
         self.judge(&found)
@@ -143,7 +156,7 @@ impl SchemaWatch {
         *last = Some((Instant::now(), error));
     }
 
-    fn make(&self) -> Result<(), ClusterError> {
+    fn make(&self, wanted: &Schema) -> Result<(), ClusterError> {
         let mut stopping = self.stopping.subscribe();
         let mut progress = |progress: &schema::Progress| {
             let now = progress.now.as_deref().unwrap_or("all are made");
@@ -157,7 +170,7 @@ impl SchemaWatch {
                 "making missing tables; a keyspace that is missing gets this replication"
             );
             tokio::select! {
-                made = schema::make_missing(&self.cluster, &self.schema, Some(&replication), &mut progress) => made,
+                made = schema::make_missing(&self.cluster, wanted, Some(&replication), &mut progress) => made,
                 _ = stopping.wait_for(|stop| *stop) => Err(being_made("the server stops".to_owned())),
             }
         })?;

@@ -9,7 +9,7 @@ use crate::store::cassandra::names::{
 };
 use crate::store::{Hit, StoreError};
 use plumbago_model::glob::Glob;
-use plumbago_model::{Cancel, Policy};
+use plumbago_model::{Cancel, Policy, Stretch};
 
 /// Does a caller have a metric of this name?
 pub(super) type IsKnown<'a> = &'a dyn Fn(&str) -> bool;
@@ -18,6 +18,10 @@ pub(super) type IsKnown<'a> = &'a dyn Fn(&str) -> bool;
 pub(super) trait NameTables: Send + Sync {
     fn create(&self, metrics: &[NewMetric]) -> Result<Vec<Outcome>, StoreError>;
     fn delete(&self, names: &[String]) -> Result<(), StoreError>;
+    /// Puts metrics under other policies.
+    fn change_policies(&self, metrics: &[NewMetric]) -> Result<(), StoreError>;
+    /// Tells others that points are deleted.
+    fn tell_erased(&self, names: &[String], stretch: Stretch) -> Result<(), StoreError>;
     /// Visits every metric and gives their number.
     fn load(&self, visit: &mut dyn FnMut(Listed)) -> Result<u64, StoreError>;
     /// Those of these names that are not in the tables.
@@ -55,6 +59,14 @@ impl NameTables for CassandraTables {
     fn delete(&self, names: &[String]) -> Result<(), StoreError> {
         self.names.delete(names, self.creation.in_flight)?;
         Ok(())
+    }
+
+    fn change_policies(&self, metrics: &[NewMetric]) -> Result<(), StoreError> {
+        Ok(self.names.change_policies(metrics, self.creation.in_flight)?)
+    }
+
+    fn tell_erased(&self, names: &[String], stretch: Stretch) -> Result<(), StoreError> {
+        Ok(self.names.tell_erased(names, stretch)?)
     }
 
     fn load(&self, visit: &mut dyn FnMut(Listed)) -> Result<u64, StoreError> {

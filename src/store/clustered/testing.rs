@@ -21,7 +21,7 @@ use crate::store::cassandra::names::{
 use crate::store::cassandra::{Cluster, ClusterError, Fault, Settings};
 use crate::store::{Column, Described, Hit, LocalMetrics, Position, RunningVisitor, StoreError};
 use plumbago_model::glob::Glob;
-use plumbago_model::{Aggregator, Cancel, MetricId, Policy, QueryError, Span, Stage};
+use plumbago_model::{Aggregator, Cancel, MetricId, Policy, QueryError, Span, Stage, Stretch};
 
 /// A policy that keeps an hour.
 pub(super) fn policy() -> Arc<Policy> {
@@ -76,6 +76,8 @@ pub(super) struct FakeServer {
     metrics: Mutex<Vec<Described>>,
     /// Today's value, for the metrics that have one.
     today: Mutex<BTreeMap<MetricId, f64>>,
+    /// The stretches that were erased, and of which metrics.
+    pub(super) erased: Mutex<Vec<(Vec<MetricId>, Stretch)>>,
 }
 
 /// The stage of the values of [`FakeServer::set_today`].
@@ -190,6 +192,14 @@ impl LocalMetrics for FakeServer {
         Ok(())
     }
 
+    fn policy(&self, id: MetricId) -> Option<Arc<Policy>> {
+        self.policy_of(id)
+    }
+
+    fn follow_policies(&self, changes: &[(MetricId, Arc<Policy>)]) -> Result<(), StoreError> {
+        self.change_policies(changes)
+    }
+
     fn forget(&self, ids: &[MetricId]) -> Result<(), StoreError> {
         let mut metrics = self.metrics.lock();
         for id in ids {
@@ -197,6 +207,11 @@ impl LocalMetrics for FakeServer {
                 *described = Described::Gone;
             }
         }
+        Ok(())
+    }
+
+    fn erase(&self, ids: &[MetricId], stretch: Stretch) -> Result<(), StoreError> {
+        self.erased.lock().push((ids.to_vec(), stretch));
         Ok(())
     }
 
@@ -228,6 +243,9 @@ pub(super) struct Row {
     pub(super) value: f64,
 }
 
+/// A row that was deleted: where it was, its slot, and when.
+type Removed = (Stage, Uuid, u32, i64);
+
 /// The tables of points in a cluster.
 #[derive(Default, Clone)]
 pub(super) struct FakeRows {
@@ -235,6 +253,10 @@ pub(super) struct FakeRows {
     pub(super) arrived: Arc<Mutex<Vec<Row>>>,
     /// Metrics that were deleted, and when.
     erased: Arc<Mutex<Vec<(Uuid, i64)>>>,
+    /// Single rows that were deleted, and when.
+    pub(super) removed: Arc<Mutex<Vec<Removed>>>,
+    /// Stretches of time that were deleted, and when.
+    pub(super) stretches: Arc<Mutex<Vec<(Uuid, Stretch, i64)>>>,
     /// The cluster takes rows and then fails.
     pub(super) is_away: Arc<AtomicBool>,
 }
@@ -283,6 +305,12 @@ impl RowDelivery for FakeDelivery<'_> {
         Ok(())
     }
 
+    fn remove(&self, stage: Stage, metric: Uuid, times: &[u32]) -> Result<(), StoreError> {
+        let gone = times.iter().map(|&time| (stage, metric, time, self.stamp_us));
+        self.rows.removed.lock().extend(gone);
+        Ok(())
+    }
+
     fn finish(self: Box<Self>) -> Result<u64, StoreError> {
         if self.rows.is_away.load(Ordering::Relaxed) { Err(away()) } else { Ok(self.count.get()) }
     }
@@ -295,6 +323,20 @@ impl Eraser for FakeRows {
         }
         metrics.iter().for_each(|(metric, _)| self.erase_at(*metric, i64::from(now) * 1_000_000));
         Ok(())
+    }
+
+    fn erase_stretch(
+        &self,
+        metrics: &[(Uuid, Vec<Stage>)],
+        stretch: Stretch,
+        _: u32,
+        at_us: i64,
+    ) -> Result<u64, StoreError> {
+        if self.is_away.load(Ordering::Relaxed) {
+            return Err(away());
+        }
+        self.stretches.lock().extend(metrics.iter().map(|(metric, _)| (*metric, stretch, at_us)));
+        Ok(metrics.len() as u64)
     }
 }
 
@@ -338,6 +380,8 @@ pub(super) struct FakeTables {
     pub(super) marked_written: Mutex<Vec<String>>,
     /// When metrics were last used, for those that a test says it of.
     pub(super) used_ms: Mutex<BTreeMap<String, i64>>,
+    /// Stretches of time that others were told of.
+    pub(super) told_erased: Mutex<Vec<(Vec<String>, Stretch)>>,
     pub(super) is_away: AtomicBool,
 }
 
@@ -370,6 +414,21 @@ impl NameTables for FakeTables {
 
     fn delete(&self, names: &[String]) -> Result<(), StoreError> {
         self.metrics.lock().retain(|name, _| !names.contains(name));
+        Ok(())
+    }
+
+    fn change_policies(&self, metrics: &[NewMetric]) -> Result<(), StoreError> {
+        self.check()?;
+        let mut known = self.metrics.lock();
+        for metric in metrics {
+            known.entry(metric.name.clone()).and_modify(|policy| *policy = Arc::clone(&metric.policy));
+        }
+        Ok(())
+    }
+
+    fn tell_erased(&self, names: &[String], stretch: Stretch) -> Result<(), StoreError> {
+        self.check()?;
+        self.told_erased.lock().push((names.to_vec(), stretch));
         Ok(())
     }
 
@@ -408,6 +467,7 @@ impl NameTables for FakeTables {
     }
 
     fn touch_read(&self, names: &[String]) -> Result<(), StoreError> {
+        self.check()?;
         self.marked_read.lock().extend_from_slice(names);
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! Usage marks: the cluster knows when each metric was last written and read, and `plumbago clean` goes by that.
 //!
-//! A mark is refreshed once in [`TURN_HOURS`]. Every hour has its share of the metrics, so the load is even.
+//! A mark is refreshed once in [`TURN_HOURS`]. Every hour has its share of the metrics, so the load is even. The first read
+//! after a start is marked at once: a metric that is read seldom might never be read in its hour.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -15,8 +16,10 @@ use plumbago_model::MetricId;
 
 /// Hours until a metric's turn comes again.
 const TURN_HOURS: u32 = 72;
-/// Most metrics that are remembered as read between two calls.
+/// Most metrics that are remembered as read until they are marked.
 const MAX_READ: usize = 100_000;
+/// Metrics marked as read in one call. There is one a second, and after a start a dashboard may read very many for the first time.
+const MARKED_AT_ONCE: usize = 500;
 
 /// See the module documentation.
 pub(super) struct Usage {
@@ -25,14 +28,41 @@ pub(super) struct Usage {
     reads: Mutex<Reads>,
 }
 
-/// Metrics that were read while it was their turn.
+/// Metrics that were read.
 #[derive(Default)]
 struct Reads {
     /// Not marked yet.
     fresh: HashSet<u32>,
-    /// Whose turn it is, and those marked in it.
-    turn: u32,
-    marked: HashSet<u32>,
+    /// One bit for each metric that was marked since its last turn began.
+    marked: Vec<u64>,
+    /// The hour until which turns have begun.
+    hour: Option<u32>,
+}
+
+impl Reads {
+    /// Metrics whose turn has begun since the last call are due again.
+    fn begin_turns(&mut self, hour: u32) {
+        let last = self.hour.replace(hour).unwrap_or(hour);
+        for begun in (last..hour).map(|hour| hour + 1).rev().take(TURN_HOURS as usize) {
+            let all = self.marked.len() * 64;
+            for id in ((begun % TURN_HOURS) as usize..all).step_by(TURN_HOURS as usize) {
+                self.marked[id / 64] &= !(1 << (id % 64));
+            }
+        }
+    }
+
+    fn is_marked(&self, id: u32) -> bool {
+        self.marked.get(id as usize / 64).is_some_and(|bits| bits >> (id % 64) & 1 == 1)
+    }
+
+    fn mark(&mut self, id: u32) {
+        let at = id as usize / 64;
+        if self.marked.len() <= at {
+            self.marked.resize(at + 1, 0);
+        }
+        self.marked[at] |= 1 << (id % 64);
+        self.fresh.remove(&id);
+    }
 }
 
 impl Usage {
@@ -40,41 +70,36 @@ impl Usage {
         Self { tables, store, reads: Mutex::default() }
     }
 
-    /// Remembers that metrics were read, if it is their turn.
+    /// Remembers that metrics were read, those that are due.
     pub(super) fn note_read(&self, ids: &[MetricId]) {
         self.note_read_in(ids, now() / 3600);
     }
 
     fn note_read_in(&self, ids: &[MetricId], hour: u32) {
-        let turn = hour % TURN_HOURS;
-        let mut due = ids.iter().filter(|id| id.0 % TURN_HOURS == turn).peekable();
-        if due.peek().is_some() {
-            let mut reads = self.reads.lock();
-            let room = MAX_READ.saturating_sub(reads.fresh.len());
-            reads.fresh.extend(due.take(room).map(|id| id.0));
+        let mut reads = self.reads.lock();
+        reads.begin_turns(hour);
+        for id in ids {
+            if reads.fresh.len() < MAX_READ && !reads.is_marked(id.0) {
+                reads.fresh.insert(id.0);
+            }
         }
     }
 
     /// Marks metrics that were read.
     pub(super) fn mark_read(&self, local: &dyn LocalMetrics) -> Result<(), StoreError> {
-        self.mark_read_in(local, now() / 3600)
-    }
-
-    fn mark_read_in(&self, local: &dyn LocalMetrics, hour: u32) -> Result<(), StoreError> {
         let ids: Vec<MetricId> = {
-            let mut reads = self.reads.lock();
-            let Reads { fresh, turn, marked } = &mut *reads;
-            if *turn != hour % TURN_HOURS {
-                (*turn, *marked) = (hour % TURN_HOURS, HashSet::new());
-            }
-            fresh.drain().filter(|&id| marked.insert(id)).map(MetricId).collect()
+            let reads = self.reads.lock();
+            reads.fresh.iter().take(MARKED_AT_ONCE).copied().map(MetricId).collect()
         };
         let name = |described| match described {
             Described::Known { name, .. } => Some(name),
             Described::Gone | Described::Unnamed => None,
         };
         let names: Vec<String> = local.describe(&ids).into_iter().filter_map(name).collect();
-        self.tables.touch_read(&names)
+        self.tables.touch_read(&names)?;
+        let mut reads = self.reads.lock();
+        ids.into_iter().for_each(|id| reads.mark(id.0));
+        Ok(())
     }
 
     /// Marks metrics that were written to, those whose turn it is.
@@ -154,18 +179,40 @@ mod tests {
     }
 
     #[test]
-    fn a_metric_is_marked_as_read_once_in_its_turn() {
+    fn a_metric_is_marked_as_read_at_once_and_again_when_its_turn_comes() {
         let (_dir, store) = clustered();
         let (tables, hour) = (FakeTables::with(&[]), 100 * TURN_HOURS + 1);
         let (usage, server) = (Usage::new(Arc::<FakeTables>::clone(&tables), store), server(hour));
         let all: Vec<MetricId> = (0..3).map(MetricId).collect();
-        for _ in 0..2 {
+        let marked = |hour| {
             usage.note_read_in(&all, hour);
-            usage.mark_read_in(&server, hour).unwrap();
-        }
+            usage.mark_read(&server).unwrap();
+            let mut marked = std::mem::take(&mut *tables.marked_read.lock());
+            marked.sort();
+            marked
+        };
+        assert_eq!(marked(hour), ["m0", "m1", "m2"]);
+        assert_eq!(marked(hour), [""; 0]);
+        assert_eq!(marked(hour + 1), ["m2"]);
+        assert_eq!(marked(hour + 2), [""; 0]);
+        assert_eq!(
+            marked(hour + TURN_HOURS),
+            ["m0", "m1"],
+            "two turns, one of them in an hour without a read"
+        );
+        assert_eq!(marked(hour + 3 * TURN_HOURS), ["m0", "m1", "m2"]);
+    }
+
+    #[test]
+    fn a_read_that_could_not_be_marked_is_marked_later() {
+        let (_dir, store) = clustered();
+        let (tables, hour) = (FakeTables::with(&[]), 100 * TURN_HOURS);
+        let (usage, server) = (Usage::new(Arc::<FakeTables>::clone(&tables), store), server(hour));
+        usage.note_read_in(&[MetricId(1)], hour);
+        tables.is_away.store(true, std::sync::atomic::Ordering::Relaxed);
+        assert!(usage.mark_read(&server).is_err());
+        tables.is_away.store(false, std::sync::atomic::Ordering::Relaxed);
+        usage.mark_read(&server).unwrap();
         assert_eq!(*tables.marked_read.lock(), ["m1"]);
-        usage.note_read_in(&all, hour + TURN_HOURS);
-        usage.mark_read_in(&server, hour + 1).unwrap();
-        assert_eq!(*tables.marked_read.lock(), ["m1", "m1"], "and again when its turn comes again");
     }
 }

@@ -8,6 +8,7 @@ use std::path::Path;
 
 use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
 
+use super::calendar::{CREATED, Calendar, USED, now};
 use super::events::EVENTS;
 use super::names;
 use super::spool::Parcel;
@@ -42,9 +43,13 @@ const COPY_CACHE: usize = 64 << 20;
 /// Names in one row at most, so that a row stays a few hundred kilobytes.
 const NAMES_PAGE: usize = 16_384;
 
+/// The setting that says since when there are dates.
+const DATES_SINCE: &str = "dates_since";
+
 /// The open database.
 pub(super) struct Catalogue {
     db: Database,
+    calendar: Calendar,
 }
 
 pub(super) fn failed(error: impl Into<redb::Error>) -> StoreError {
@@ -60,8 +65,9 @@ impl Catalogue {
             }
             other => failed(other),
         })?;
-        let catalogue = Self { db };
+        let mut catalogue = Self { db, calendar: Calendar::default() };
         catalogue.prepare()?;
+        catalogue.calendar = Calendar::load(&catalogue, now())?;
         Ok(catalogue)
     }
 
@@ -77,7 +83,12 @@ impl Catalogue {
             txn.open_table(BLOCKS).map_err(failed)?;
             txn.open_table(PARCELS).map_err(failed)?;
             txn.open_table(EVENTS).map_err(failed)?;
+            txn.open_table(CREATED).map_err(failed)?;
+            txn.open_table(USED).map_err(failed)?;
             let mut settings = txn.open_table(SETTINGS).map_err(failed)?;
+            if settings.get(DATES_SINCE).map_err(failed)?.is_none() {
+                settings.insert(DATES_SINCE, now().to_string().as_str()).map_err(failed)?;
+            }
             let found = settings.get("format").map_err(failed)?.map(|f| f.value().to_owned());
             match found.as_deref() {
                 None => {
@@ -90,6 +101,19 @@ impl Catalogue {
                 ))),
             }
         })
+    }
+
+    /// When metrics were created and used.
+    pub(super) fn calendar(&self) -> &Calendar {
+        &self.calendar
+    }
+
+    /// When the calendar began.
+    pub(super) fn dates_since(&self) -> Result<u32, StoreError> {
+        let txn = self.read()?;
+        let settings = txn.open_table(SETTINGS).map_err(failed)?;
+        let since = settings.get(DATES_SINCE).map_err(failed)?;
+        Ok(since.and_then(|text| text.value().parse().ok()).unwrap_or(0))
     }
 
     /// The block files in use and the position of the last commit.
@@ -230,6 +254,8 @@ fn copy_tables(from: &redb::ReadTransaction, path: &Path) -> Result<(), redb::Er
     copy_table(from, &to, BLOCKS)?;
     copy_table(from, &to, PARCELS)?;
     copy_table(from, &to, EVENTS)?;
+    copy_table(from, &to, CREATED)?;
+    copy_table(from, &to, USED)?;
     copy_table(from, &to, SETTINGS)?;
     Ok(to.commit()?)
 }
@@ -329,11 +355,16 @@ impl MetricStore for Catalogue {
         Ok(())
     }
 
-    fn create(&self, metrics: &[MetricRecord]) -> Result<(), StoreError> {
-        if metrics.is_empty() {
-            return Ok(());
+    fn announce(&self, metrics: &[(MetricId, &str)], now: u32) {
+        if let Some((first, _)) = metrics.first() {
+            self.calendar.note_created(*first, now);
         }
-        self.write(|txn| {
+    }
+
+    fn create(&self, metrics: &[MetricRecord]) -> Result<(), StoreError> {
+        let Some(last) = metrics.last() else { return Ok(()) };
+        let bound = last.id.0 + 1;
+        let minutes = self.write(|txn| {
             let mut table = txn.open_table(NAMES).map_err(failed)?;
             for batch in metrics.chunks(NAMES_PAGE) {
                 let Some(first) = batch.first() else { continue };
@@ -346,8 +377,10 @@ impl MetricStore for Catalogue {
                 }
                 debug_assert!(first.id.0 <= batch[batch.len() - 1].id.0);
             }
-            Ok(())
-        })
+            self.calendar.record_created(txn, bound)
+        })?;
+        self.calendar.recorded(minutes, bound);
+        Ok(())
     }
 
     fn touch(&self, touched: &[(MetricId, Span)]) -> Result<(), StoreError> {
@@ -403,7 +436,9 @@ impl MetricStore for Catalogue {
                 renamed.remove(id.0).map_err(failed)?;
             }
             Ok(())
-        })
+        })?;
+        self.calendar.forget(metrics);
+        Ok(())
     }
 }
 

@@ -21,6 +21,8 @@ pub(super) struct BlockCut<'a> {
     slots: Vec<u32>,
     chunk: Vec<u8>,
     points: u64,
+    /// Metrics that got something in stage 0.
+    updated: Vec<MetricId>,
 }
 
 impl<'a> BlockCut<'a> {
@@ -34,6 +36,7 @@ impl<'a> BlockCut<'a> {
             slots: Vec::new(),
             chunk: Vec::new(),
             points: 0,
+            updated: Vec::new(),
         }
     }
 
@@ -88,7 +91,12 @@ impl Cut for BlockCut<'_> {
         column: &Column,
     ) -> Result<(), StoreError> {
         if stage.kind == StageKind::Raw {
-            self.points += column.times.len() as u64;
+            // An erased slot is no point.
+            let points = column.values.iter().filter(|value| !value.is_nan()).count() as u64;
+            self.points += points;
+            if points > 0 {
+                self.updated.push(metric);
+            }
         }
         let mut at = 0;
         for part in column.times.chunk_by(|a, b| partition_start(stage, *a) == partition_start(stage, *b)) {
@@ -104,7 +112,7 @@ impl Cut for BlockCut<'_> {
 
     fn commit(self: Box<Self>, position: Position) -> Result<(), StoreError> {
         let store = self.store;
-        let (mut added, points) = (Vec::new(), self.points);
+        let (mut added, points, updated) = (Vec::new(), self.points, self.updated);
         for (key, writer) in self.writers {
             let dir = store.partition_dir(key.0, key.1);
             added.push(finish(writer, &dir)?);
@@ -116,6 +124,7 @@ impl Cut for BlockCut<'_> {
             state.parcels.extend(parcel.map(|parcel| (parcel.cut, parcel)));
             Some(Change { added: paths, position: Some(position), parcel, ..Change::default() })
         })?;
+        store.note_updated(&updated);
         Ok(())
     }
 }

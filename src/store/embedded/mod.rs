@@ -13,6 +13,7 @@
 
 pub mod backup;
 pub mod block;
+mod calendar;
 mod catalogue;
 pub mod codec;
 mod cut;
@@ -29,13 +30,15 @@ mod state;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 pub use points::stage_dir;
 pub use recovery::DirLock;
 pub use spool::{AFTER_CUT_US, Content, Contents, OpenParcel, Parcel, Spool};
 pub use standalone::Standalone;
 
-use super::{BackedUp, EventStore, Headway, MetricStore, PointStore, StoreError};
+use super::{BackedUp, Chore, EventStore, Headway, LocalMetrics, MetricStore, PointStore, StoreError};
+use plumbago_model::{Dates, MetricId};
 
 /// An open data directory.
 pub struct Embedded {
@@ -74,6 +77,31 @@ impl Embedded {
         self.blocks.catalogue.set_note(key, text)
     }
 
+    /// Metrics were read just now.
+    pub fn note_read(&self, metrics: &[MetricId]) {
+        self.blocks.catalogue.calendar().note_read(metrics, calendar::now());
+    }
+
+    /// When metrics were created, written and read.
+    pub fn dates(&self, metrics: &[MetricId]) -> Vec<Dates> {
+        self.blocks.catalogue.calendar().dates(metrics)
+    }
+
+    /// Nothing before this is in [`Embedded::dates`].
+    pub fn dates_since(&self) -> u32 {
+        self.blocks.catalogue.calendar().since()
+    }
+
+    /// Calls [`Embedded::record_days`] from time to time.
+    pub fn day_keeper(&self) -> Arc<dyn Chore> {
+        Arc::new(DayKeeper(Arc::clone(&self.blocks)))
+    }
+
+    /// Writes the days on which metrics were written and read, as far as they are not in the catalogue.
+    pub fn record_days(&self) -> Result<(), StoreError> {
+        self.blocks.catalogue.record_days()
+    }
+
     /// Copies everything that is committed into `dir`, as a backup.
     pub fn back_up(&self, dir: &Path, headway: &Headway) -> Result<BackedUp, StoreError> {
         backup::back_up(&self.blocks, dir, headway)
@@ -93,5 +121,24 @@ impl Embedded {
             blocks,
             _lock: lock,
         })
+    }
+}
+
+/// How often days are written: what a crash may forget.
+const DAYS_INTERVAL: Duration = Duration::from_secs(600);
+
+/// Writes the calendar's days to the catalogue.
+struct DayKeeper(Arc<points::BlockStore>);
+
+impl Chore for DayKeeper {
+    fn name(&self) -> &'static str {
+        "days"
+    }
+
+    fn run(&self, _: &dyn LocalMetrics) -> Duration {
+        if let Err(error) = self.0.catalogue.record_days() {
+            tracing::warn!(%error, "writing the days on which metrics were read and written failed; it will be tried again");
+        }
+        DAYS_INTERVAL
     }
 }

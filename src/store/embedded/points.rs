@@ -7,6 +7,7 @@ use std::sync::Arc;
 use parking_lot::{Mutex, RwLock};
 
 use super::block::{Block, BlockError};
+use super::calendar;
 use super::catalogue::{self, CATALOGUE_FILE, Catalogue};
 use super::cut::BlockCut;
 use super::partition::partition_secs;
@@ -96,6 +97,13 @@ impl BlockStore {
     pub(super) fn parcel(&self, state: &State, cut: u64, points: u64) -> Option<Parcel> {
         let delivered_us = *self.last_delivered_us.as_ref()?.lock();
         Some(next_parcel(cut, points, last_cut_us(&state.parcels, delivered_us)))
+    }
+
+    /// Metrics received points. Behind a spool is a cluster, which notes that itself.
+    pub(super) fn note_updated(&self, metrics: &[MetricId]) {
+        if self.last_delivered_us.is_none() {
+            self.catalogue.calendar().note_updated(metrics, calendar::now());
+        }
     }
 
     /// When the last cut was made, in a store with a spool.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::Embedded;
 use crate::store::{BackedUp, Chore, Doomed, Headway, Hit, LocalMetrics, StoreError, Upstream};
 use plumbago_model::glob::Glob;
-use plumbago_model::{Cancel, MetricId, QueryError};
+use plumbago_model::{Cancel, Dates, MetricId, Policy, QueryError, Retention, Stretch};
 
 /// A data directory that is all there is of a store.
 pub struct Standalone {
@@ -56,9 +56,37 @@ impl Upstream for Standalone {
         local.find_leaves(glob, max_hits, cancel)
     }
 
-    fn note_read(&self, _: &[MetricId]) {}
+    fn note_read(&self, metrics: &[MetricId]) {
+        self.directory.note_read(metrics);
+    }
+
+    fn dates(&self, metrics: &[MetricId]) -> Option<Vec<Dates>> {
+        Some(self.directory.dates(metrics))
+    }
+
+    fn dates_since(&self) -> Option<u32> {
+        Some(self.directory.dates_since())
+    }
 
     fn delete(&self, _: &[Doomed], _: u32) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    fn erase(
+        &self,
+        _: &[Doomed],
+        _: Stretch,
+        _: u32,
+        own: &mut dyn FnMut() -> Result<(), StoreError>,
+    ) -> Result<u64, StoreError> {
+        own().map(|()| 0)
+    }
+
+    fn admit(&self, _: &[Retention]) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    fn change_policies(&self, _: &[(String, Arc<Policy>)]) -> Result<(), StoreError> {
         Ok(())
     }
 
@@ -87,10 +115,14 @@ impl Upstream for Standalone {
     }
 
     fn chores(&self) -> Vec<Arc<dyn Chore>> {
-        Vec::new()
+        vec![self.directory.day_keeper()]
     }
 
     fn stop(&self) {}
 
-    fn leave(&self, _: &dyn LocalMetrics) {}
+    fn leave(&self, _: &dyn LocalMetrics) {
+        if let Err(error) = self.directory.record_days() {
+            tracing::warn!(%error, "the days on which metrics were last read and written may be ten minutes old");
+        }
+    }
 }

@@ -80,7 +80,7 @@ impl Subject for InFront {
         let names: Vec<String> = (0..200).map(|id| format!("{}.m{id}", self.prefix)).collect();
         let announced: Vec<(MetricId, &str)> =
             (0..).map(MetricId).zip(names.iter().map(String::as_str)).collect();
-        store.metrics.announce(&announced);
+        store.metrics.announce(&announced, 0);
         let delivered = |queried| {
             let rows = Box::new(Sender::new(Arc::clone(&cluster), 16));
             let deliverer =

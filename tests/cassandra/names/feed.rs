@@ -35,6 +35,9 @@ impl Follower {
                     told.push(format!("-{name}"));
                     self.known.remove(&name);
                 }
+                Change::Erased { name, stretch, .. } => {
+                    told.push(format!("/{name} {} {}", stretch.from, stretch.until));
+                }
             }
         }
         told.sort();

@@ -144,7 +144,7 @@ fn what_they_create_we_see(biggraphite: &mut BigGraphite, names: &Names) {
         .into_iter()
         .map(|change| match change {
             Change::Created { name, policy } => (name, (*policy).clone()),
-            Change::Deleted { name } => panic!("{name}"),
+            other => panic!("{other:?}"),
         })
         .collect();
     let unknown = expected.iter().filter(|(name, _)| *name != "alone");

@@ -28,7 +28,7 @@ pub(crate) struct Reply {
 
 impl Reply {
     fn read(mut response: ureq::http::Response<ureq::Body>) -> Self {
-        let body = response.body_mut().read_to_string().unwrap();
+        let body = response.body_mut().with_config().limit(1 << 30).read_to_string().unwrap();
         Self { status: response.status().as_u16(), headers: response.headers().clone(), body }
     }
 

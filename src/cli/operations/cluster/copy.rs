@@ -2,13 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use anyhow::{Context as _, Result};
 
 use super::super::copy::{Order, Outcome};
 use super::delete::{delete_found, sweep};
-use super::{Stages, default_policy, leaves, names};
+use super::{Stages, default_policy, leaves, names, now_us};
 use crate::cli::{Output, words};
 use crate::config::Config;
 use crate::store::cassandra::names::{Creation, Names, NewMetric, Outcome as Creating, identity};
@@ -40,9 +39,7 @@ fn copy_found(config: &Config, names: &Names, order: &Order, output: Output) -> 
     }
     let found: Vec<String> = found.into_iter().collect();
     let (stages, default) = (Stages::new(names.cluster())?, default_policy(config));
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_micros();
-    let now_us = i64::try_from(now).unwrap_or(i64::MAX);
-    let copier = Copier::new(names.cluster(), config.cassandra.replica, now_us);
+    let copier = Copier::new(names.cluster(), config.cassandra.replica, now_us());
     order.run(&found, output, &mut |source, target| {
         let records = names.records(&[source.to_owned()], &default)?;
         let record = records.get(source).context("it has no config; `plumbago repair` gives it one")?;

@@ -1,18 +1,25 @@
 //! The commands on a cluster. They query it directly: names through its indexes, points through its tables. So they work while
 //! servers run, and on any machine with the configuration.
 
+mod cardinality;
 mod copy;
 mod delete;
+mod erase;
+mod top;
 mod usage;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use anyhow::Result;
 use uuid::Uuid;
 
+pub(super) use cardinality::cardinality;
 pub(super) use copy::{copy, rename};
 pub(super) use delete::delete;
+pub(super) use erase::delete_range;
+pub(super) use top::top;
 pub(super) use usage::{du, info, stats};
 
 use crate::cli::UsageError;
@@ -48,6 +55,12 @@ fn has_directories(names: &Names, text: &str) -> Result<bool> {
 
 fn leaves(names: &Names, text: &str) -> Result<Vec<String>> {
     Ok(names.find_leaves(&glob(text)?, UNLIMITED, &Cancel::never())?)
+}
+
+/// Microseconds since 1970.
+fn now_us() -> i64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
 }
 
 /// The policy of metrics without a config.

@@ -37,14 +37,15 @@ export function startHealth(told) {
 }
 
 function show(found, rate) {
-  byId("health").dataset.state = found.trouble ? "trouble" : "well";
+  byId("health").dataset.state = found.trouble || found.warning ? "trouble" : "well";
   const speed = rate === undefined ? "" : ` · ${short(Math.max(0, rate))}/s`;
-  byId("health-text").textContent = found.trouble ? "Trouble" : `${count(found.metrics)} metrics${speed}`;
+  byId("health-text").textContent = found.trouble ? "Trouble" : found.warning ? "Not safe" : `${count(found.metrics)} metrics${speed}`;
   const fact = (name, value) => [el("dt", {}, name), el("dd", {}, value)];
   const rejected = found.points_rejected.map(([reason, number]) => `${count(number)} ${reason}`).join(", ");
   byId("health-panel").replaceChildren(
     el("h2", {}, found.trouble ? "Something is wrong" : "All is well"),
     found.trouble ? el("p", { class: "wrong" }, found.trouble) : "",
+    found.warning ? el("p", { class: "wrong", id: "warning" }, found.warning) : "",
     el("h3", {}, "Ingest"),
     el(
       "dl",
@@ -78,6 +79,14 @@ function show(found, rate) {
       `Plumbago ${found.version}, running for ${about(found.uptime)}. `,
       el("a", { href: "internal/metrics", target: "_blank", rel: "noopener" }, "All counters"),
     ),
+    found.user
+      ? el(
+          "form",
+          { method: "post", action: "logout", id: "logout" },
+          `Logged in as ${found.user}. `,
+          el("button", { type: "submit" }, "Log out"),
+        )
+      : "",
   );
 }
 

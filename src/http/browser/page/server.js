@@ -24,6 +24,7 @@ export async function ask(path, parameters = {}, signal = undefined) {
 export async function get(path, parameters, signal) {
   const answer = await fetch(address(path, parameters), { signal }).catch(unlessAborted);
   if (answer.ok) return answer;
+  if (answer.status === 401) location.assign("login");
   // An HTML page is a proxy's, and says nothing to a person in one line.
   const isPage = answer.headers.get("content-type")?.startsWith("text/html");
   throw new Refused(answer.status, isPage ? "" : await answer.text().catch(unlessAborted));

@@ -1,6 +1,7 @@
 //! What other servers created and deleted.
 //!
-//! Plumbago's servers add an entry to `plumbago_created` for each metric they create or delete, in partitions of one minute. A
+//! Plumbago's servers add an entry to `plumbago_created` for each metric they create or delete, or delete a stretch of time of, in
+//! partitions of one minute. A
 //! follower reads the last minute repeatedly, starting some seconds before its last read, so that neither clock skew nor a slow
 //! write loses an entry. An entry only says where to look; the tables say what happened to the name.
 //!
@@ -15,10 +16,10 @@ use scylla::value::{CqlTimestamp, CqlTimeuuid};
 
 use super::config::Configs;
 use super::statement::{MetadataRow, rows};
-use super::writer::{DELETED, MINUTE_MS};
+use super::writer::{DELETED, MINUTE_MS, erased_stretch};
 use super::{IN_FLIGHT, Names, flight, stamp};
 use crate::store::cassandra::{ClusterError, Purpose};
-use plumbago_model::Policy;
+use plumbago_model::{Policy, Stretch};
 
 /// How far before the last read to start again: longer than a request may take plus clock skew.
 const OVERLAP_MS: i64 = 20_000;
@@ -53,6 +54,15 @@ pub enum Change {
     Deleted {
         /// Its name.
         name: String,
+    },
+    /// The points of a metric are deleted in a stretch of time.
+    Erased {
+        /// Its name.
+        name: String,
+        /// Which points.
+        stretch: Stretch,
+        /// When that was told, in milliseconds since 1970.
+        at_ms: i64,
     },
 }
 
@@ -119,7 +129,26 @@ impl Cursor {
 struct FeedRow {
     at: CqlTimeuuid,
     name: String,
-    deleted: bool,
+    kind: Kind,
+}
+
+/// What an entry of the feed says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Created,
+    Deleted,
+    Erased(Stretch),
+}
+
+impl Kind {
+    /// What a later version says is looked up like a creation.
+    fn parse(text: Option<&str>) -> Self {
+        match text {
+            Some(DELETED) => Kind::Deleted,
+            Some(text) => erased_stretch(text).map_or(Kind::Created, Kind::Erased),
+            None => Kind::Created,
+        }
+    }
 }
 
 impl Names {
@@ -164,14 +193,23 @@ impl Names {
         });
         // Of several entries for a name the last one counts.
         let mut latest: BTreeMap<String, (bool, Vec<CqlTimeuuid>)> = BTreeMap::new();
+        let (mut erased, mut erased_at) = (Vec::new(), Vec::new());
         for entry in entries.await?.into_iter().flatten() {
-            if !self.shared.stamps.is_own(entry.at) && !cursor.handled.contains(&entry.at) {
-                let (deleted, stamps) = latest.entry(entry.name).or_default();
-                *deleted = entry.deleted;
-                stamps.push(entry.at);
+            if self.shared.stamps.is_own(entry.at) || cursor.handled.contains(&entry.at) {
+                continue;
             }
+            if let Kind::Erased(stretch) = entry.kind {
+                erased_at.push(entry.at);
+                erased.push(Change::Erased { name: entry.name, stretch, at_ms: stamp::millis(entry.at) });
+                continue;
+            }
+            let (deleted, stamps) = latest.entry(entry.name).or_default();
+            *deleted = entry.kind == Kind::Deleted;
+            stamps.push(entry.at);
         }
-        let changes = self.look_at(&latest, default, &mut cursor.handled).await?;
+        let mut changes = self.look_at(&latest, default, &mut cursor.handled).await?;
+        changes.extend(erased);
+        cursor.handled.extend(erased_at);
         cursor.until_ms = now.max(cursor.until_ms);
         let from = cursor.until_ms - OVERLAP_MS;
         cursor.handled.retain(|at| stamp::millis(*at) >= from);
@@ -186,7 +224,7 @@ impl Names {
         self.pages(&statement, &(CqlTimestamp(minute), CqlTimestamp(from)), |page| {
             for row in rows::<(CqlTimeuuid, String, Option<&str>)>(&page)? {
                 let (at, name, kind) = row?;
-                entries.push(FeedRow { at, name, deleted: kind == Some(DELETED) });
+                entries.push(FeedRow { at, name, kind: Kind::parse(kind) });
             }
             Ok(true)
         })

@@ -54,6 +54,7 @@ pub(super) struct Statements {
     pub(super) insert_feed: String,
     pub(super) select_feed: String,
     pub(super) select_created: String,
+    pub(super) update_config: String,
     pub(super) touch_updated: String,
     pub(super) touch_read: String,
     pub(super) select_directory: String,
@@ -89,6 +90,9 @@ impl Statements {
             ),
             select_created: format!(
                 "SELECT name, id, config FROM {k}.metrics_metadata WHERE created_on > maxTimeuuid(?){filtering}"
+            ),
+            update_config: format!(
+                "UPDATE {k}.metrics_metadata SET config = ?, updated_on = now() WHERE name = ? IF EXISTS"
             ),
             touch_updated: format!(
                 "UPDATE {k}.metrics_metadata SET updated_on = now() WHERE name = ? IF EXISTS"

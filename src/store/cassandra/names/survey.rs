@@ -14,6 +14,7 @@ use super::ring::{Piece, Progress};
 use super::statement::{Table, rows};
 use super::{IN_FLIGHT, Names, flight, identity, stamp};
 use crate::store::cassandra::ClusterError;
+use plumbago_model::Dates;
 
 /// What is wrong with a name that lacks some of its rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -96,6 +97,37 @@ impl Names {
             Ok(seen)
         };
         self.ring(read, progress, visit).await
+    }
+
+    /// Visits every metric that has metadata, with its dates, in no order.
+    pub fn dates(
+        &self,
+        progress: &mut dyn FnMut(Progress),
+        visit: &mut dyn FnMut(String, Dates),
+    ) -> Result<(), ClusterError> {
+        let read = |names: Names, piece| async move { names.dates_of(piece).await };
+        self.block_on(self.ring(read, progress, |found: Vec<(String, Dates)>| {
+            let count = found.len() as u64;
+            found.into_iter().for_each(|(name, dates)| visit(name, dates));
+            Ok(count)
+        }))
+    }
+
+    async fn dates_of(&self, piece: Piece) -> Result<Vec<(String, Dates)>, ClusterError> {
+        type Row<'f> = (&'f str, Option<Uuid>, Option<CqlTimeuuid>, Option<CqlTimeuuid>, Option<CqlTimeuuid>);
+        let mut found = Vec::new();
+        self.scan(Table::Metadata, "name, id, created_on, updated_on, read_on", piece, |page| {
+            for row in rows::<Row<'_>>(page)? {
+                // A row without an id is what a late touch leaves of a deleted metric.
+                let (name, Some(_), created, updated, read) = row? else { continue };
+                let time = |stamp: Option<CqlTimeuuid>| u32::try_from(stamp::millis(stamp?) / 1000).ok();
+                let dates = Dates { created: time(created), updated: time(updated), read: time(read) };
+                found.push((name.to_owned(), dates));
+            }
+            Ok(())
+        })
+        .await?;
+        Ok(found)
     }
 
     /// Counts all names.

@@ -13,7 +13,7 @@ use super::directories::above;
 use super::statement::Table;
 use super::{IN_FLIGHT, Names, Record, config, flight, identity, stamp};
 use crate::store::cassandra::{ClusterError, Fault, Purpose};
-use plumbago_model::Policy;
+use plumbago_model::{Policy, Stretch};
 
 /// Metrics that are created together. Directories are looked up once for all of them.
 const CHUNK: usize = 1000;
@@ -30,6 +30,19 @@ pub(super) const MINUTE_MS: i64 = 60_000;
 /// What an entry of the feed says.
 pub(super) const CREATED: &str = "created";
 pub(super) const DELETED: &str = "deleted";
+
+/// An entry for a stretch of time begins with this, followed by its two seconds.
+const ERASED: &str = "erased";
+
+fn erased(stretch: Stretch) -> String {
+    format!("{ERASED} {} {}", stretch.from, stretch.until)
+}
+
+/// The stretch of time that an entry is about.
+pub(super) fn erased_stretch(kind: &str) -> Option<Stretch> {
+    let (from, until) = kind.strip_prefix(ERASED)?.trim_start().split_once(' ')?;
+    Some(Stretch { from: from.parse().ok()?, until: until.parse().ok()? })
+}
 
 /// A metric to create.
 #[derive(Clone, Debug)]
@@ -152,7 +165,7 @@ impl Names {
     pub(super) async fn tell<'a>(
         &self,
         names: impl Iterator<Item = &'a str>,
-        kind: &'static str,
+        kind: &str,
     ) -> Result<(), ClusterError> {
         let entries: Vec<(CqlTimeuuid, String)> =
             names.map(|name| (self.shared.stamps.next(), name.to_owned())).collect();
@@ -161,19 +174,15 @@ impl Names {
         for same in entries.chunk_by(by_minute) {
             batches.extend(same.chunks(FEED_BATCH).map(<[_]>::to_vec));
         }
-        let names = self.clone();
+        let (names, kind): (Names, Arc<str>) = (self.clone(), kind.into());
         let told = flight::map(batches, IN_FLIGHT, move |batch| {
-            let names = names.clone();
-            async move { names.tell_batch(batch, kind).await }
+            let (names, kind) = (names.clone(), Arc::clone(&kind));
+            async move { names.tell_batch(batch, &kind).await }
         });
         told.await.map(drop)
     }
 
-    async fn tell_batch(
-        &self,
-        entries: Vec<(CqlTimeuuid, String)>,
-        kind: &'static str,
-    ) -> Result<(), ClusterError> {
+    async fn tell_batch(&self, entries: Vec<(CqlTimeuuid, String)>, kind: &str) -> Result<(), ClusterError> {
         let cluster = &self.shared.cluster;
         let statement = cluster.prepare(Purpose::Naming, &self.statements().insert_feed).await?;
         let mut batch = Batch::new(BatchType::Unlogged);
@@ -186,6 +195,27 @@ impl Names {
         }
         let done = cluster.session().await?.batch(&batch, values).await;
         done.map(drop).map_err(|error| ClusterError::of("tell other servers of metrics", &error))
+    }
+
+    /// Tells other servers that the points of metrics are deleted in a stretch of time. Their own part of aggregates goes then.
+    pub fn tell_erased(&self, metrics: &[String], stretch: Stretch) -> Result<(), ClusterError> {
+        self.block_on(self.tell(metrics.iter().map(String::as_str), &erased(stretch)))
+    }
+
+    /// Puts metrics under other policies, and tells other servers. One that is gone stays gone.
+    pub fn change_policies(&self, metrics: &[NewMetric], in_flight: usize) -> Result<(), ClusterError> {
+        let names = self.clone();
+        self.block_on(async {
+            let changed = flight::map(metrics.to_vec(), in_flight, move |metric| {
+                let names = names.clone();
+                async move {
+                    let values = (config::encode(&metric.policy), metric.name);
+                    names.write(&names.statements().update_config, values).await
+                }
+            });
+            changed.await?;
+            self.tell(metrics.iter().map(|metric| metric.name.as_str()), CREATED).await
+        })
     }
 
     /// Deletes metrics: their rows, and the directories that are empty without them. Returns the removed directories. Safe
@@ -255,6 +285,15 @@ pub(super) fn minute(at: CqlTimeuuid) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_entry_says_which_stretch_of_time() {
+        let stretch = Stretch { from: 60, until: u32::MAX };
+        assert_eq!(erased_stretch(&erased(stretch)), Some(stretch));
+        for other in [CREATED, DELETED, "erased", "erased 1", "erased a b"] {
+            assert_eq!(erased_stretch(other), None, "{other}");
+        }
+    }
 
     #[test]
     fn creations_are_spaced_by_the_rate() {

@@ -12,6 +12,7 @@ use std::fmt::Write as _;
 
 pub use apply::{Progress, Replication, apply, make_missing};
 pub use compare::{Difference, Subject, Weight, check};
+pub(super) use points::POINTS_PER_PARTITION;
 pub use points::{row_size_ms, table_name, ttl_secs};
 use uuid::Uuid;
 

@@ -6,7 +6,7 @@ use serde_json::json;
 use plumbago_model::{Stage, StageKind};
 
 /// Points a partition holds. BigGraphite's formula has other bounds too, which steps of whole seconds never reach.
-const POINTS_PER_PARTITION: u64 = 2000;
+pub(in crate::store::cassandra) const POINTS_PER_PARTITION: u64 = 2000;
 /// Rows live longer than their stage says, for points that arrive late.
 const LATE_SECS: u64 = 15 * 60;
 /// Cassandra's longest time to live: 20 years of 365 days.

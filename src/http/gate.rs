@@ -1,0 +1,299 @@
+//! Decides who may call what: the one place where that happens.
+//!
+//! Every route is behind the gate. It makes a [`Caller`] of what a request shows, and compares its role with the row of the endpoint.
+//! A handler reaches the server only through [`Seen`], which has what the caller may see.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use axum::extract::connect_info::Connected;
+use axum::extract::{ConnectInfo, FromRequestParts, Request};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
+use axum::serve::IncomingStream;
+
+use super::endpoints::Endpoint;
+use super::error::Failure;
+use super::queries::memory::Memory;
+use super::request_line::Forgiving;
+use super::wire::Shown;
+use super::{Api, basic, local, session};
+use crate::auth::{ANONYMOUS, Denied, Doorman, Offer};
+use crate::config::{Addresses, Auth};
+use crate::telemetry::TurnedAway;
+use plumbago_model::{Caller, Role};
+
+/// In a request from a proxy, the addresses that it came through.
+const FORWARDED_FOR: &str = "x-forwarded-for";
+
+/// Somebody on this machine, where nobody has to log in.
+const LOCAL: &str = "(local)";
+
+/// The other end of a connection.
+#[derive(Clone, Debug)]
+pub(super) struct Peer {
+    address: SocketAddr,
+    /// With TLS, the name in its certificate.
+    shown: Option<Shown>,
+}
+
+impl Peer {
+    /// Without the port, and an IPv4 address as one.
+    pub(super) fn ip(&self) -> IpAddr {
+        self.address.ip().to_canonical()
+    }
+}
+
+impl Connected<IncomingStream<'_, Forgiving>> for Peer {
+    fn connect_info(stream: IncomingStream<'_, Forgiving>) -> Self {
+        Self { address: *stream.remote_addr(), shown: stream.io().shown() }
+    }
+}
+
+/// What the router has. Only [`Seen`] gets at the server behind it.
+pub(super) struct Gate {
+    api: Arc<Api>,
+    doorman: Option<Arc<Doorman>>,
+    anonymous: Role,
+    proxy_header: Option<HeaderName>,
+    proxies: Addresses,
+}
+
+/// A caller, and from where.
+#[derive(Clone, Debug)]
+pub(super) struct Standing {
+    pub(super) caller: Caller,
+    pub(super) from: IpAddr,
+    /// Why they are not taken for somebody on this machine, where that matters.
+    stranger: Option<&'static str>,
+}
+
+impl Gate {
+    pub(super) fn new(api: Arc<Api>, auth: &Auth, doorman: Option<Arc<Doorman>>) -> Self {
+        let proxy_header = auth.proxy_header.as_ref().and_then(|name| name.parse().ok());
+        let (anonymous, proxies) = (auth.anonymous(), auth.proxies.clone());
+        Self { api, doorman, anonymous, proxy_header, proxies }
+    }
+
+    /// Is an endpoint open to everybody, so that nobody need be asked?
+    pub(super) fn leaves_open(&self, endpoint: &Endpoint) -> bool {
+        self.doorman.is_none() && endpoint.role <= self.anonymous
+    }
+
+    /// The memory of queries, which the bodies of requests take, too.
+    pub(super) fn memory(&self) -> &Memory {
+        self.api.workers.queries().memory()
+    }
+
+    /// The one who decides about logins, if there are any.
+    pub(super) fn doorman(&self) -> Option<&Arc<Doorman>> {
+        self.doorman.as_ref()
+    }
+
+    /// Lets a request through, or answers it.
+    pub(super) async fn pass(&self, endpoint: &Endpoint, mut request: Request, next: Next) -> Response {
+        let (from, is_part_of_page) = (self.from(&request), is_part_of_page(request.headers()));
+        let standing = match &self.doorman {
+            _ if endpoint.role == Role::None => Ok(nobody(from)),
+            None => Ok(self.without_logins(&request, from)),
+            Some(doorman) => match self.offer(&request) {
+                Ok(offer) => admit(doorman, offer, from, is_part_of_page).await,
+                Err(failure) => Err(failure),
+            },
+        };
+        match standing.and_then(|standing| self.check(endpoint, standing, is_part_of_page)) {
+            Ok(standing) => {
+                request.extensions_mut().insert(standing);
+                next.run(request).await
+            }
+            Err(failure) => failure.into_response(),
+        }
+    }
+
+    /// Where a request comes from: the address behind a proxy that is believed.
+    pub(super) fn from(&self, request: &Request) -> IpAddr {
+        let peer = peer(request).map_or(IpAddr::from([0, 0, 0, 0]), Peer::ip);
+        if !self.proxies.contains(peer) {
+            return peer;
+        }
+        let forwarded = request.headers().get_all(FORWARDED_FOR).iter().next_back();
+        let last = forwarded.and_then(|list| list.to_str().ok()?.rsplit(',').next()?.trim().parse().ok());
+        last.unwrap_or(peer)
+    }
+
+    /// Did the request come over TLS, to us or to a proxy that is believed?
+    pub(super) fn is_encrypted(&self, request: &Request) -> bool {
+        let Some(peer) = peer(request) else { return false };
+        let by_proxy = self.proxies.contains(peer.address.ip());
+        peer.shown.is_some()
+            || by_proxy && request.headers().get("x-forwarded-proto").is_some_and(|proto| proto == "https")
+    }
+
+    fn without_logins(&self, request: &Request, from: IpAddr) -> Standing {
+        let stranger = local::stranger(from, request.uri(), request.headers());
+        let caller = match stranger {
+            None => Caller::everywhere(LOCAL, Role::Admin),
+            Some(_) => Caller::everywhere(ANONYMOUS, self.anonymous),
+        };
+        Standing { caller, from, stranger }
+    }
+
+    /// What a request shows of who sends it. A proxy that is believed has looked at everything else already.
+    fn offer(&self, request: &Request) -> Result<Offer, Failure> {
+        let headers = request.headers();
+        let peer = peer(request);
+        let by_proxy = peer.is_some_and(|peer| self.proxies.contains(peer.address.ip()));
+        let vouched = self.proxy_header.as_ref().filter(|_| by_proxy).and_then(|name| headers.get(name));
+        if let Some(name) = vouched {
+            return Ok(name.to_str().map_or(Offer::Unreadable, |name| Offer::Vouched(name.to_owned())));
+        }
+        if let Some(value) = headers.get(header::AUTHORIZATION) {
+            return Ok(value.to_str().ok().and_then(basic::offer).unwrap_or(Offer::Unreadable));
+        }
+        if let Some(id) = session::of(headers) {
+            if !is_own_page(request) {
+                self.api.telemetry.logins.turned_away(TurnedAway::OtherSite);
+                return Err(Failure::Forbidden("a page of another site sent this call".to_owned()));
+            }
+            return Ok(Offer::Session(id.to_owned()));
+        }
+        let certificate = peer.and_then(|peer| peer.shown.as_ref()?.get()?.clone());
+        Ok(certificate.map_or(Offer::Nothing, Offer::Certificate))
+    }
+
+    fn check(
+        &self,
+        endpoint: &Endpoint,
+        standing: Standing,
+        is_part_of_page: bool,
+    ) -> Result<Standing, Failure> {
+        let Standing { caller, from, stranger } = &standing;
+        let (name, role) = (&caller.name, caller.role);
+        if role < endpoint.role {
+            let logins = &self.api.telemetry.logins;
+            if self.doorman.is_some() && &**name == ANONYMOUS {
+                logins.turned_away(TurnedAway::NoLogin);
+                return Err(Failure::LogIn("log in first".to_owned(), is_part_of_page));
+            }
+            logins.turned_away(TurnedAway::Role);
+            tracing::warn!(target: "plumbago::audit", user = &**name, %role, %from, path = endpoint.path, "turned away");
+            let needed = endpoint.role;
+            return Err(Failure::Forbidden(match stranger {
+                None => format!("this call needs the role {needed}, and `{name}` has {role}"),
+                Some(reason) => format!(
+                    "this call needs the role {needed}, which programs on the same machine have, and was refused because {reason}; \
+                     others have the role {role} (auth.anonymous)"
+                ),
+            }));
+        }
+        if endpoint.whole && !caller.scope.is_everything() {
+            self.api.telemetry.logins.turned_away(TurnedAway::Scope);
+            let text =
+                format!("this call is about the whole server, and `{name}` is confined to {}", caller.scope);
+            return Err(Failure::Forbidden(text));
+        }
+        Ok(standing)
+    }
+
+    fn seen_by(&self, standing: &Standing) -> Arc<Api> {
+        let scope = &standing.caller.scope;
+        if scope.is_everything() { Arc::clone(&self.api) } else { Arc::new(self.api.within(scope)) }
+    }
+}
+
+fn peer(request: &Request) -> Option<&Peer> {
+    request.extensions().get::<ConnectInfo<Peer>>().map(|ConnectInfo(peer)| peer)
+}
+
+/// A browser sends a cookie with whatever any page asks of us. Reading is harmless, since that page does not get the answer.
+fn is_own_page(request: &Request) -> bool {
+    let reads = matches!(*request.method(), Method::GET | Method::HEAD);
+    reads || local::is_surely_same_site(request.uri(), request.headers())
+}
+
+/// Is it a part of a page, and not the page itself? The page asks for a login itself, and a browser must not do so for it.
+fn is_part_of_page(headers: &HeaderMap) -> bool {
+    headers.get("sec-fetch-dest").is_some_and(|kind: &HeaderValue| kind != "document")
+}
+
+async fn admit(
+    doorman: &Doorman,
+    offer: Offer,
+    from: IpAddr,
+    is_part_of_page: bool,
+) -> Result<Standing, Failure> {
+    match doorman.admit(offer, from).await {
+        Ok(caller) => Ok(Standing { caller, from, stranger: None }),
+        Err(denied) => Err(refusal(denied, is_part_of_page)),
+    }
+}
+
+/// Somebody at an endpoint that is open to everybody. It shows nothing of anybody's metrics.
+fn nobody(from: IpAddr) -> Standing {
+    Standing { caller: Caller::nowhere(ANONYMOUS), from, stranger: None }
+}
+
+fn refusal(denied: Denied, is_part_of_page: bool) -> Failure {
+    match denied {
+        Denied::LogIn(_) => Failure::LogIn(denied.to_string(), is_part_of_page),
+        Denied::NoRole(_) => Failure::Forbidden(denied.to_string()),
+        Denied::Wait(seconds) => Failure::Wait(denied.to_string(), seconds),
+        Denied::Busy => Failure::Busy,
+    }
+}
+
+/// The API with what the caller may see. Handlers have no other way to the server.
+pub(super) struct Seen(pub(super) Arc<Api>);
+
+impl FromRequestParts<Arc<Gate>> for Seen {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, gate: &Arc<Gate>) -> Result<Self, Failure> {
+        match parts.extensions.get::<Standing>() {
+            Some(standing) => Ok(Self(gate.seen_by(standing))),
+            // Without logins, what is open to everybody is not looked at.
+            None if gate.doorman.is_none() => Ok(Self(Arc::clone(&gate.api))),
+            None => Err(Failure::Internal),
+        }
+    }
+}
+
+/// The name of a caller who logged in.
+pub(super) struct LoggedIn(pub(super) Option<String>);
+
+impl FromRequestParts<Arc<Gate>> for LoggedIn {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, gate: &Arc<Gate>) -> Result<Self, Failure> {
+        let standing = parts.extensions.get::<Standing>().filter(|_| gate.doorman.is_some());
+        let name = standing.map(|standing| standing.caller.name.to_string());
+        Ok(Self(name.filter(|name| name != ANONYMOUS)))
+    }
+}
+
+/// Writes down who did what.
+#[derive(Clone, Debug)]
+pub(super) struct Audit {
+    user: Arc<str>,
+    from: Option<IpAddr>,
+}
+
+impl Audit {
+    /// Something was changed or destroyed: this many times.
+    pub(super) fn note(&self, deed: &'static str, what: &str, count: u64) {
+        let from = self.from.map(|from| from.to_string()).unwrap_or_default();
+        tracing::info!(target: "plumbago::audit", user = &*self.user, from, deed, what, count);
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for Audit {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Failure> {
+        let standing = parts.extensions.get::<Standing>();
+        let user = standing.map_or_else(|| ANONYMOUS.into(), |standing| Arc::clone(&standing.caller.name));
+        Ok(Self { user, from: standing.map(|standing| standing.from) })
+    }
+}

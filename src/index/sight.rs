@@ -1,0 +1,180 @@
+//! The index as somebody sees it who is confined to a scope: what is outside is not there. All queries go through here, those of
+//! callers who see everything, too.
+
+use std::sync::Arc;
+
+use parking_lot::RwLockReadGuard;
+use roaring::RoaringBitmap;
+
+use super::search::{Accept, Collect, Search};
+use super::tree::{DirId, ROOT, Tree};
+use super::{CHECK_EVERY, FindLimits, Findings, Index, NameWalk, SharedIndex};
+use plumbago_model::glob::Glob;
+use plumbago_model::{Cancel, MetricId, Place, QueryError, Scope};
+
+/// Names to read before writers get a turn.
+const CHUNK: usize = 8192;
+
+/// An index, and what of it somebody may see.
+#[derive(Clone, Copy)]
+pub struct Sight<'a> {
+    index: &'a SharedIndex,
+    scope: &'a Arc<Scope>,
+}
+
+impl<'a> Sight<'a> {
+    pub(super) fn new(index: &'a SharedIndex, scope: &'a Arc<Scope>) -> Self {
+        Self { index, scope }
+    }
+
+    pub(super) fn scope(self) -> &'a Scope {
+        self.scope
+    }
+
+    pub(super) fn read(self) -> RwLockReadGuard<'a, Index> {
+        self.index.read()
+    }
+
+    /// The metrics and directories that match, sorted by path. A tagged name is found when the pattern is exactly that
+    /// name. Waiting writers get a turn in between; what they change may or may not be seen.
+    pub fn find(self, glob: &Glob, limits: FindLimits, cancel: &Cancel) -> Result<Findings, QueryError> {
+        self.search(glob, Collect::All, limits, &|_| true, cancel)
+    }
+
+    /// Only the metrics that match, sorted by name.
+    pub fn find_leaves(
+        self,
+        glob: &Glob,
+        limits: FindLimits,
+        cancel: &Cancel,
+    ) -> Result<Vec<(MetricId, String)>, QueryError> {
+        let found = self.search(glob, Collect::Leaves, limits, &|_| true, cancel)?;
+        Ok(found.iter().filter_map(|found| Some((found.leaf?, found.path.to_owned()))).collect())
+    }
+
+    /// `accept` is called with the lock held: it must not lock the index.
+    pub(super) fn search(
+        self,
+        glob: &Glob,
+        collect: Collect,
+        limits: FindLimits,
+        accept: Accept<'_>,
+        cancel: &Cancel,
+    ) -> Result<Findings, QueryError> {
+        let mut index = self.read();
+        if let Some(found) = index.shortcut(glob, collect, accept) {
+            return Ok(if found.iter().all(|one| self.scope.covers(one.path)) {
+                found
+            } else {
+                Findings::default()
+            });
+        }
+        let mut search = Search::new(glob, collect, limits, self.scope);
+        while !search.step(&index, accept, cancel, CHECK_EVERY)? {
+            RwLockReadGuard::bump(&mut index);
+        }
+        drop(index);
+        Ok(search.take_hits())
+    }
+
+    /// All names without tags, in order.
+    pub fn names(self) -> NameWalk {
+        NameWalk::within(self.scope)
+    }
+
+    /// How many metrics there are, and how many of them have tags.
+    pub fn count(self, cancel: &Cancel) -> Result<(u64, u64), QueryError> {
+        let mut index = self.read();
+        if self.scope.is_everything() {
+            return Ok((index.len() as u64, index.tagged_len()));
+        }
+        let tree = match self.scope.top() {
+            Place::Outside => 0,
+            place => below(index.tree(), ROOT, self.scope, &place),
+        };
+        let tagged = self.covered(&mut index, cancel)?.len();
+        Ok((tree + tagged, tagged))
+    }
+
+    /// The tagged metrics that are inside.
+    pub(super) fn covered(
+        self,
+        index: &mut RwLockReadGuard<'_, Index>,
+        cancel: &Cancel,
+    ) -> Result<RoaringBitmap, QueryError> {
+        let Some(selections) = self.scope.selections() else { return Ok(index.tags.metrics().clone()) };
+        let mut covered = RoaringBitmap::new();
+        let mut from = Some(0);
+        while let Some(next) = from.take() {
+            cancel.check()?;
+            for (id, name) in index.tagged_from(next, CHUNK) {
+                from = id.0.checked_add(1);
+                if selections.iter().any(|selection| selection.takes(name)) {
+                    covered.insert(id.0);
+                }
+            }
+            RwLockReadGuard::bump(index);
+        }
+        Ok(covered)
+    }
+
+    /// Leaves those of some tagged metrics that are inside.
+    pub(super) fn confine(
+        self,
+        index: &mut RwLockReadGuard<'_, Index>,
+        ids: &mut RoaringBitmap,
+        cancel: &Cancel,
+    ) -> Result<(), QueryError> {
+        if self.scope.is_everything() {
+            return Ok(());
+        }
+        let mut kept = RoaringBitmap::new();
+        for (nth, id) in ids.iter().enumerate() {
+            if nth % CHECK_EVERY == CHECK_EVERY - 1 {
+                cancel.check()?;
+                RwLockReadGuard::bump(index);
+            }
+            if index.name(MetricId(id)).is_some_and(|name| self.scope.covers(name)) {
+                kept.insert(id);
+            }
+        }
+        *ids = kept;
+        Ok(())
+    }
+}
+
+/// Is anything in a directory that stands at this place inside?
+pub(super) fn is_seen(tree: &Tree, dir: DirId, scope: &Scope, place: &Place) -> bool {
+    match place {
+        Place::Inside => true,
+        Place::Outside => false,
+        Place::Above(trail) => tree.dir(dir).children().iter().any(|&child| {
+            let node = tree.node(child);
+            let place = scope.step(trail, tree.text(child.component));
+            match &place {
+                Place::Outside => false,
+                Place::Inside => node.metric.is_some() || node.dir.is_some(),
+                Place::Above(_) => node.dir.is_some_and(|dir| is_seen(tree, dir, scope, &place)),
+            }
+        }),
+    }
+}
+
+/// How many metrics are inside, in a directory that stands at this place.
+pub(super) fn below(tree: &Tree, dir: DirId, scope: &Scope, place: &Place) -> u64 {
+    match place {
+        Place::Inside => u64::from(tree.dir(dir).live()),
+        Place::Outside => 0,
+        Place::Above(trail) => {
+            let children = tree.dir(dir).children().iter();
+            children
+                .map(|&child| {
+                    let node = tree.node(child);
+                    let place = scope.step(trail, tree.text(child.component));
+                    let own = u64::from(matches!(place, Place::Inside) && node.metric.is_some());
+                    own + node.dir.map_or(0, |dir| below(tree, dir, scope, &place))
+                })
+                .sum()
+        }
+    }
+}
