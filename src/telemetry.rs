@@ -8,6 +8,7 @@ mod endpoints;
 mod histogram;
 mod logins;
 mod process;
+mod refusal;
 mod text;
 
 use std::collections::BTreeMap;
@@ -22,6 +23,7 @@ pub use endpoints::Endpoints;
 pub use histogram::{Durations, Histogram};
 pub use logins::{Logins, TurnedAway};
 pub use process::Process;
+pub use refusal::Refusal;
 
 /// A number that is read while it changes.
 #[derive(Debug, Default)]
@@ -61,6 +63,7 @@ macro_rules! telemetry {
             pub logins: Logins,
             disk: Mutex<Disk>,
             rejected: [Counter; Reject::ALL.len()],
+            refused: [Counter; Refusal::ALL.len()],
             thread_failures: Mutex<BTreeMap<&'static str, u64>>,
         }
 
@@ -75,6 +78,7 @@ macro_rules! telemetry {
 telemetry! {
     points_received: "counter" "plumbago_points_received_total" "Points read from sockets, good or bad.",
     points_stored: "counter" "plumbago_points_stored_total" "Points written to the log and readable.",
+    last_point: "gauge" "plumbago_last_point_timestamp_seconds" "When a point of a sender was stored last, in seconds since 1970; 0 before the first.",
     points_imported: "counter" "plumbago_points_imported_total" "Slots written by imports, over all stages.",
     metrics_created: "counter" "plumbago_metrics_created_total" "Metrics seen for the first time.",
     metrics_renamed: "counter" "plumbago_metrics_renamed_total" "Metrics that were given other names.",
@@ -118,6 +122,11 @@ telemetry! {
     events_limited: "counter" "plumbago_events_limited_total" "Queries for more events than one answer may hold.",
     requests: "counter" "plumbago_http_requests_total" "HTTP requests.",
     request_errors: "counter" "plumbago_http_errors_total" "HTTP requests answered with an error status.",
+    queries_active: "gauge" "plumbago_queries_active" "Queries that wait, run, or send their answer.",
+    queries_waiting: "gauge" "plumbago_queries_waiting" "Of these, those that wait for their turn because query.max_concurrent others run.",
+    queries_slow: "counter" "plumbago_queries_slow_total" "Queries that took longer than query.slow.",
+    query_memory: "gauge" "plumbago_query_memory_bytes" "Memory that queries use.",
+    query_memory_limit: "gauge" "plumbago_query_memory_limit_bytes" "Memory that all queries together may use (query.memory).",
     find_limited: "counter" "plumbago_find_limited_total" "Finds rejected because of a limit.",
     searches_cut_short: "counter" "plumbago_searches_cut_short_total" "Searches of the metric browser that timed out and returned partial results.",
     render_limited: "counter" "plumbago_render_limited_total" "Renders rejected because of a limit.",
@@ -132,6 +141,21 @@ impl Telemetry {
     /// How many were refused for `reason`.
     pub fn rejected(&self, reason: Reject) -> u64 {
         self.rejected[reason as usize].get()
+    }
+
+    /// Counts a query that was refused or given up.
+    pub fn refuse(&self, reason: Refusal) {
+        self.refused[reason as usize].add(1);
+    }
+
+    /// How many queries were refused or given up for `reason`.
+    pub fn refused(&self, reason: Refusal) -> u64 {
+        self.refused[reason as usize].get()
+    }
+
+    /// How many queries were refused or given up.
+    pub fn all_refused(&self) -> u64 {
+        Refusal::ALL.into_iter().map(|reason| self.refused(reason)).sum()
     }
 
     /// A thread that is watched has started.
@@ -166,6 +190,11 @@ impl Telemetry {
         text.family("counter", name, "Points rejected, by reason.");
         for &reason in Reject::ALL {
             text.sample(name, &[("reason", reason.label())], self.rejected(reason));
+        }
+        let name = "plumbago_queries_refused_total";
+        text.family("counter", name, "Queries refused or given up, by reason.");
+        for reason in Refusal::ALL {
+            text.sample(name, &[("reason", reason.label())], self.refused(reason));
         }
         let name = "plumbago_thread_failures_total";
         text.family("counter", name, "Threads and listeners that panicked or ended by themselves.");

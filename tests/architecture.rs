@@ -54,6 +54,7 @@ const LIBRARIES: &[(&str, &[&str])] = &[
     ("rustls", &["src/pem.rs", "src/certificate.rs", "src/store/cassandra", "src/cli/operations/secure.rs"]),
     ("anyhow", &["src/main.rs", "src/cli", "src/server"]),
     ("clap", &["src/main.rs", "src/cli"]),
+    ("mimalloc", &["src/main.rs"]),
     (
         "tokio",
         &[

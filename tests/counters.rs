@@ -1,6 +1,6 @@
 //! Counters, the pages about them and the dashboards that use them agree: what is named exists, and what exists is explained.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -104,4 +104,45 @@ fn every_counter_that_is_named_exists() {
     for name in ["plumbago_points_stored_total", "plumbago_points_rejected_total", "process_open_fds"] {
         assert!(found.contains(name), "{name} is not among {found:?}: is anything read at all?");
     }
+}
+
+#[derive(serde::Deserialize)]
+struct Alerts {
+    groups: Vec<Group>,
+}
+
+#[derive(serde::Deserialize)]
+struct Group {
+    rules: Vec<Rule>,
+}
+
+#[derive(serde::Deserialize)]
+struct Rule {
+    alert: String,
+    expr: String,
+    annotations: BTreeMap<String, String>,
+}
+
+#[test]
+fn every_alert_watches_what_is_counted() {
+    let text = fs::read_to_string(root().join("docs/alerts.yml")).unwrap();
+    let alerts: Alerts = serde_saphyr::from_str(&text).unwrap();
+    let rules: Vec<Rule> = alerts.groups.into_iter().flat_map(|group| group.rules).collect();
+    let (known, sample) = (names(), Telemetry::default().prometheus());
+    let series = Regex::new(r"\b(?:plumbago|process)_\w+").unwrap();
+    let label = Regex::new(r#"reason=~"([^"]+)""#).unwrap();
+    let mut seen = BTreeSet::new();
+    for Rule { alert, expr, annotations } in &rules {
+        assert!(seen.insert(alert), "{alert} is there twice");
+        assert!(annotations.contains_key("summary"), "{alert} does not say what is wrong");
+        let watched: Vec<&str> = series.find_iter(expr).map(|name| name.as_str()).collect();
+        assert!(!watched.is_empty() || expr.starts_with("up{"), "{alert} watches nothing: {expr}");
+        for name in watched {
+            assert!(known.contains(name), "{alert} watches {name}, which does not exist");
+        }
+        for reason in label.captures_iter(expr).flat_map(|found| found.extract::<1>().1[0].split('|')) {
+            assert!(sample.contains(&format!("reason=\"{reason}\"")), "{alert}: there is no reason {reason}");
+        }
+    }
+    assert!(rules.len() > 10, "{seen:?}");
 }

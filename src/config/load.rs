@@ -289,6 +289,10 @@ fn resolve_query(raw: raw::Query) -> Query {
         max_events: to_usize(raw.max_events.0),
         render_timeout: raw.render_timeout.0,
         max_concurrent: to_usize(raw.max_concurrent.0),
+        memory: to_usize(raw.memory.bytes()),
+        memory_each: to_usize(raw.memory_each.0),
+        memory_wait: raw.memory_wait.0,
+        slow: raw.slow.0,
     }
 }
 

@@ -22,6 +22,7 @@ mod keys;
 mod kinds;
 mod listen;
 mod load;
+mod machine;
 mod origin;
 mod page_origins;
 mod policy_matcher;

@@ -8,8 +8,8 @@ use serde::Deserialize;
 use super::keys::{Key, Section};
 use super::kinds::{
     AddressList, ConsistencyChoice, FilePath, ForgetTime, IndexChoice, Keyspace, Kind, Listener, MaybePath,
-    MaybeSecret, MaybeText, Number, OriginList, Retentions, RoleChoice, RuleTables, Size, StoreChoice,
-    Switch, Text, TextList, Time, WriterId,
+    MaybeSecret, MaybeText, Memory, Number, OriginList, Retentions, RoleChoice, RuleTables, Size,
+    StoreChoice, Switch, Text, TextList, Time, WriterId,
 };
 
 /// A number that may be anything.
@@ -163,6 +163,10 @@ sections! {
         max_events: Positive = "10_000", "Most events in one answer of `/events/get_data`, and most that one `events()` may count.";
         render_timeout: Time<1> = r#""1m""#, "How long one render may take.";
         max_concurrent: Positive = "64", "Most renders and finds that run at once; others wait.";
+        memory: Memory = r#""25%""#, "Memory that all queries together may use: a size, or a share of this machine's memory (of the container's, if that is less).";
+        memory_each: Size<1_048_576> = r#""256MiB""#, "Memory that one query may use.";
+        memory_wait: Time<0> = r#""5s""#, "How long a query waits while the others use all of `query.memory`; then it is answered with 503.";
+        slow: Time<0> = r#""1s""#, "Log queries that take longer, with what they asked for and where the time went; 0 means none.";
     }
 
     retention: RetentionKeys "retention" "How long points are kept and how they are rolled up." {

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::{Auth, Cassandra, Listen, PageOrigins, RetentionRules};
+use super::{Auth, Cassandra, Listen, PageOrigins, RetentionRules, machine};
 
 /// Everything a server needs to know.
 #[derive(Clone, Debug, Default)]
@@ -213,6 +213,14 @@ pub struct Query {
     pub render_timeout: Duration,
     /// Most renders and finds that run at once; others wait.
     pub max_concurrent: usize,
+    /// Bytes that all queries together may use.
+    pub memory: usize,
+    /// Bytes that one query may use.
+    pub memory_each: usize,
+    /// How long a query waits for memory that others use.
+    pub memory_wait: Duration,
+    /// Queries that take longer are logged; 0 means none.
+    pub slow: Duration,
 }
 
 impl Default for Store {
@@ -260,6 +268,10 @@ impl Default for Query {
             max_events: 10_000,
             render_timeout: Duration::from_secs(60),
             max_concurrent: 64,
+            memory: usize::try_from(machine::share(25)).unwrap_or(usize::MAX),
+            memory_each: 256 << 20,
+            memory_wait: Duration::from_secs(5),
+            slow: Duration::from_secs(1),
         }
     }
 }

@@ -9,7 +9,7 @@ use axum::routing::{MethodRouter, get, post};
 use super::gate::Gate;
 use super::{
     backup, browser, bundles, carbonapi, cardinality, care, copying, erase, events, expand, find, fsck,
-    functions, index, info, render, retention, session, tags, top, write,
+    functions, index, info, queries, render, retention, session, tags, top, write,
 };
 use plumbago_model::Role;
 
@@ -54,9 +54,21 @@ const GET: &[Method] = &[Method::GET];
 const POST: &[Method] = &[Method::POST];
 const EITHER: &[Method] = &[Method::GET, Method::POST];
 
-const FIND: &[&str] = &["query.max_find_hits", "query.find_timeout", "query.max_concurrent"];
-const RENDER: &[&str] =
-    &["query.max_series", "query.max_points", "query.render_timeout", "query.max_concurrent"];
+const FIND: &[&str] = &[
+    "query.max_find_hits",
+    "query.find_timeout",
+    "query.max_concurrent",
+    "query.memory_each",
+    "query.memory",
+];
+const RENDER: &[&str] = &[
+    "query.max_series",
+    "query.max_points",
+    "query.render_timeout",
+    "query.max_concurrent",
+    "query.memory_each",
+    "query.memory",
+];
 const TAGS: &[&str] = &["query.max_find_hits", "query.find_timeout"];
 const COMPLETIONS: &[&str] = &["query.tag_completions", "query.find_timeout"];
 const EVENTS: &[&str] = &["query.max_events", "query.find_timeout"];
@@ -380,6 +392,24 @@ const OPERATORS: &[Endpoint] = &[
         || get(care::stats),
         "JSON: numbers about the whole store",
     )
+    .of_the_whole_server(),
+    Endpoint::new(
+        GET,
+        "/internal/queries",
+        Role::Admin,
+        || get(queries::calls::list),
+        "JSON: the queries that run, the slowest, the most frequent, and the memory they use",
+    )
+    .of_the_whole_server(),
+    Endpoint::new(
+        POST,
+        "/internal/queries/cancel",
+        Role::Admin,
+        || post(queries::calls::cancel),
+        "cancels a query that runs",
+    )
+    .takes("`id`")
+    .fails("404 if none of this number runs")
     .of_the_whole_server(),
     Endpoint::new(
         GET,

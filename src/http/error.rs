@@ -5,7 +5,7 @@ use axum::response::{IntoResponse, Response};
 
 use super::find::to_json;
 use super::reply;
-use crate::telemetry::Counter;
+use crate::telemetry::{Counter, Refusal};
 use graphite_render::RenderError;
 use plumbago_model::QueryError;
 
@@ -59,6 +59,15 @@ pub(super) enum Failure {
     /// Nobody reads the answer any more.
     #[error("the client went away")]
     Abandoned,
+    /// Somebody cancelled it.
+    #[error("the query was cancelled by a call of /internal/queries/cancel")]
+    Cancelled,
+    /// It needs more memory than one query may have.
+    #[error("{0}")]
+    Memory(String),
+    /// Other queries have the memory.
+    #[error("{0}")]
+    Crowded(String),
     /// Something else has to end first.
     #[error("{0}")]
     Conflict(String),
@@ -90,16 +99,32 @@ impl Failure {
 
     /// Adds one to `counter` when a limit was the reason.
     pub(super) fn count_limit(&self, counter: &Counter) {
-        if matches!(self, Failure::Limit(_)) {
+        if matches!(self, Failure::Limit(_) | Failure::Memory(_)) {
             counter.add(1);
         }
+    }
+
+    /// Why a query was refused or given up, if it was that.
+    pub(super) fn refusal(&self) -> Option<Refusal> {
+        Some(match self {
+            Failure::Limit(_) => Refusal::Limit,
+            Failure::Memory(_) => Refusal::Memory,
+            Failure::Crowded(_) => Refusal::Crowded,
+            Failure::Busy => Refusal::Busy,
+            Failure::Deadline(_) => Refusal::Deadline,
+            Failure::Abandoned => Refusal::Abandoned,
+            Failure::Cancelled => Refusal::Cancelled,
+            _ => return None,
+        })
     }
 
     /// Adds headers and logs, for both forms of a failure.
     fn finish(self, mut response: Response) -> Response {
         let headers = response.headers_mut();
         match &self {
-            Failure::Busy => _ = headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1")),
+            Failure::Busy | Failure::Crowded(_) => {
+                _ = headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"))
+            }
             Failure::Wait(_, seconds) => _ = headers.insert(header::RETRY_AFTER, HeaderValue::from(*seconds)),
             Failure::LogIn(_, is_part_of_page) => {
                 let challenge = if *is_part_of_page { "Bearer" } else { "Basic realm=\"Plumbago\", Bearer" };
@@ -107,7 +132,7 @@ impl Failure {
             }
             _ => {}
         }
-        if self.status().is_server_error() && !matches!(self, Failure::Abandoned) {
+        if self.status().is_server_error() && !matches!(self, Failure::Abandoned | Failure::Cancelled) {
             tracing::warn!(error = %self, "request failed");
         }
         response
@@ -125,11 +150,14 @@ impl Failure {
             Failure::MediaType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Failure::SlowBody => StatusCode::REQUEST_TIMEOUT,
             Failure::TooLarge(_) | Failure::TooLong(_) => StatusCode::PAYLOAD_TOO_LARGE,
-            Failure::Limit(_) => StatusCode::UNPROCESSABLE_ENTITY,
+            Failure::Limit(_) | Failure::Memory(_) => StatusCode::UNPROCESSABLE_ENTITY,
             Failure::Deadline(_) => StatusCode::GATEWAY_TIMEOUT,
-            Failure::Abandoned | Failure::Busy | Failure::NotReady(_) | Failure::Away(_) => {
-                StatusCode::SERVICE_UNAVAILABLE
-            }
+            Failure::Abandoned
+            | Failure::Cancelled
+            | Failure::Busy
+            | Failure::Crowded(_)
+            | Failure::NotReady(_)
+            | Failure::Away(_) => StatusCode::SERVICE_UNAVAILABLE,
             Failure::Store(_) | Failure::Flush(_) | Failure::Internal => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
@@ -176,6 +204,8 @@ impl Failure {
     pub(super) fn of(error: QueryError, asked: Asked) -> Self {
         match error {
             QueryError::Limit(text) => Failure::Limit(text),
+            QueryError::Memory(text) => Failure::Memory(text),
+            QueryError::Crowded(text) => Failure::Crowded(text),
             QueryError::Invalid(text) => Failure::Invalid(text),
             QueryError::Forbidden(text) => Failure::Forbidden(text),
             QueryError::Deadline if asked == Asked::Series => Failure::Deadline("query.render_timeout"),

@@ -16,7 +16,7 @@ use super::find::to_json;
 use super::gate::Seen;
 use super::reply::Wrapping;
 use super::{Api, reply};
-use plumbago_model::{Cancel, Event, EventFilter, EventId, QueryError, TagFilter};
+use plumbago_model::{Cancel, Event, EventFilter, EventId, Phase, QueryError, TagFilter};
 
 /// An event in a list. Grafana is strict about the types, and its browsers about the order.
 #[derive(Serialize)]
@@ -40,8 +40,8 @@ struct Detail<'a> {
 
 /// `POST /events/`: answered when the event is durable.
 pub(super) async fn add(Seen(api): Seen, posted: Result<Posted, Failure>) -> Result<Response, JsonFailure> {
-    let event = posted.and_then(|Posted(body)| read(&body, Timestamp::now().as_second()));
-    let event = event.inspect_err(|_| api.telemetry.events_refused.add(1))?;
+    let read = posted.and_then(|posted| Ok((read(&posted.bytes, Timestamp::now().as_second())?, posted)));
+    let (event, posted) = read.inspect_err(|_| api.telemetry.events_refused.add(1))?;
     let backend = Arc::clone(&api.backend);
     let work = move |_: &Cancel| {
         let (bytes, limit) = (event.bytes(), backend.max_event_bytes());
@@ -51,7 +51,7 @@ pub(super) async fn add(Seen(api): Seen, posted: Result<Posted, Failure>) -> Res
         }
         backend.add_event(&event).map_err(failed)
     };
-    let added = api.workers.run(api.config.find_timeout, work).await;
+    let added = api.workers.run(&posted.question, api.config.find_timeout, work).await;
     match &added {
         Ok(_) => api.telemetry.events_stored.add(1),
         Err(Failure::TooLong(_)) => api.telemetry.events_refused.add(1),
@@ -67,17 +67,24 @@ pub(super) async fn list(Seen(api): Seen, call: Result<Call, Failure>) -> Result
     let wrapping = Wrapping::plain(&call.params)?;
     let filter = filter(&call, &api)?;
     let backend = Arc::clone(&api.backend);
+    let content_type = wrapping.content_type();
     let work = move |cancel: &Cancel| {
+        cancel.begin(Phase::Fetch);
         let events = backend.events(&filter, cancel).map_err(failed)?;
+        cancel.begin(Phase::Write);
         let listed = events.iter().map(|(id, event)| {
             let Event { when, what, tags, data } = event;
             Listed { when: *when, what, data, tags, id: id.0 }
         });
-        Ok(to_json(&listed.collect::<Vec<_>>()))
+        let json = wrapping.apply(to_json(&listed.collect::<Vec<_>>()));
+        cancel.take(json.len())?;
+        Ok(json)
     };
-    let json = api.workers.run(api.config.find_timeout, work).await;
-    let json = json.inspect_err(|failure| failure.count_limit(&api.telemetry.events_limited))?;
-    Ok(answer(&wrapping, json))
+    let done = api.workers.run(&call.question, api.config.find_timeout, work).await;
+    let done = done.inspect_err(|failure| failure.count_limit(&api.telemetry.events_limited))?;
+    let mut response = done.reply(content_type);
+    reply::never_cached(&mut response);
+    Ok(response)
 }
 
 /// `GET /events/<id>`
@@ -86,20 +93,24 @@ pub(super) async fn one(
     Path(id): Path<String>,
     call: Result<Call, Failure>,
 ) -> Result<Response, JsonFailure> {
-    let wrapping = Wrapping::plain(&call?.params)?;
+    let call = call?;
+    let wrapping = Wrapping::plain(&call.params)?;
     let backend = Arc::clone(&api.backend);
     let number = id.parse().map(EventId).ok();
     let work = move |_: &Cancel| match number {
         Some(id) => Ok(backend.event(id).map_err(failed)?.map(|event| (id, event))),
         None => Ok(None),
     };
-    let found = api.workers.run(api.config.find_timeout, work).await?;
-    let Some((id, Event { when, what, tags, data })) = found else {
+    let done = api.workers.run(&call.question, api.config.find_timeout, work).await?;
+    let Some((id, Event { when, what, tags, data })) = done.value else {
         return Err(Failure::NotFound(format!("there is no event {id}")).into());
     };
     let when = Timestamp::from_second(when.into()).map_or_else(|_| String::new(), |time| time.to_string());
     let detail = Detail { id: id.0, when, what: &what, data: &data, tags: &tags };
-    Ok(answer(&wrapping, to_json(&detail)))
+    let json = wrapping.apply(to_json(&detail));
+    let mut response = reply::body(StatusCode::OK, wrapping.content_type(), done.running.body(json));
+    reply::never_cached(&mut response);
+    Ok(response)
 }
 
 fn failed(error: QueryError) -> Failure {
@@ -109,12 +120,6 @@ fn failed(error: QueryError) -> Failure {
 /// Any other method.
 pub(super) async fn other_method(method: Method) -> JsonFailure {
     Failure::Method(method).into()
-}
-
-fn answer(wrapping: &Wrapping, json: Vec<u8>) -> Response {
-    let mut response = reply::body(StatusCode::OK, wrapping.content_type(), wrapping.apply(json));
-    reply::never_cached(&mut response);
-    response
 }
 
 /// Which events a request asks for: up to now, unless it says otherwise.

@@ -10,6 +10,7 @@ use super::call::Call;
 use super::error::Failure;
 use super::find::{listed, names_nothing, to_json};
 use super::gate::Seen;
+use super::tab::Tab;
 use plumbago_model::Cancel;
 
 #[derive(Serialize)]
@@ -52,11 +53,13 @@ fn expand(
             found.insert(query, paths);
             continue;
         }
+        let mut tab = Tab::new(cancel);
         backend.find(&query, None, cancel, &mut |node| {
-            if node.leaf || !leaves_only {
+            if (node.leaf || !leaves_only) && tab.admits(node.path) {
                 paths.insert(node.path.to_owned());
             }
         })?;
+        tab.settle()?;
         found.insert(query, paths);
     }
     Ok(found)

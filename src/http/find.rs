@@ -5,7 +5,6 @@ mod formats;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Serialize;
 
@@ -13,10 +12,12 @@ use super::call::Call;
 use super::clock::Clock;
 use super::error::Failure;
 use super::gate::Seen;
+use super::queries::Question;
 use super::reply::Wrapping;
+use super::tab::Tab;
 use super::{Api, Backend, carbonapi, reply};
 use formats::{Binary, BinaryRecords, Completer, NodeList, Nodes, Records, Tree};
-use plumbago_model::Cancel;
+use plumbago_model::{Cancel, Phase};
 
 /// The formats a find can answer in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,13 +44,15 @@ struct Ask {
 /// `GET|POST /metrics/find`
 pub(super) async fn handle(Seen(api): Seen, call: Call) -> Result<Response, Failure> {
     if let Some(message) = &call.message {
-        return carbonapi::find(&api, message).await;
+        return carbonapi::find(&api, &call.question, message).await;
     }
     let ask = Ask::read(&call, &api)?;
     let format = ask.format;
     let work = move |backend: &dyn Backend, cancel: &Cancel| ask.answer(backend, cancel);
     match format {
-        Format::Binary(binary) => found(api.config.find_timeout, &api, binary.content_type(), work).await,
+        Format::Binary(binary) => {
+            found(&call.question, api.config.find_timeout, &api, binary.content_type(), work).await
+        }
         _ => listed(&api, &call, work).await,
     }
 }
@@ -76,11 +79,12 @@ where
     let content_type = wrapping.content_type();
     let wrapped =
         move |backend: &dyn Backend, cancel: &Cancel| work(backend, cancel).map(|json| wrapping.apply(json));
-    found(timeout, api, content_type, wrapped).await
+    found(&call.question, timeout, api, content_type, wrapped).await
 }
 
 /// Runs a find of some kind and answers with what it makes.
 pub(super) async fn found<F>(
+    question: &Arc<Question>,
     timeout: Duration,
     api: &Api,
     content_type: &'static str,
@@ -90,9 +94,15 @@ where
     F: FnOnce(&dyn Backend, &Cancel) -> Result<Vec<u8>, Failure> + Send + 'static,
 {
     let backend = Arc::clone(&api.backend);
-    let answer = api.workers.run(timeout, move |cancel| work(&*backend, cancel)).await;
-    let body = answer.inspect_err(|failure| failure.count_limit(&api.telemetry.find_limited))?;
-    let mut response = reply::body(StatusCode::OK, content_type, body);
+    let work = move |cancel: &Cancel| {
+        cancel.begin(Phase::Find);
+        let body = work(&*backend, cancel)?;
+        cancel.take(body.len())?;
+        Ok(body)
+    };
+    let done = api.workers.run(question, timeout, work).await;
+    let done = done.inspect_err(|failure| failure.count_limit(&api.telemetry.find_limited))?;
+    let mut response = done.reply(content_type);
     reply::never_cached(&mut response);
     Ok(response)
 }
@@ -132,7 +142,11 @@ impl Ask {
         if names_nothing(&self.query) {
             return Ok(nodes.document());
         }
+        let mut tab = Tab::new(cancel);
         backend.find(&self.query, self.window, cancel, &mut |node| {
+            if !tab.admits(node.path) {
+                return;
+            }
             // One that is a directory and a leaf comes twice.
             if node.directory && !self.leaves_only {
                 nodes.add(&node, false);
@@ -141,6 +155,7 @@ impl Ask {
                 nodes.add(&node, true);
             }
         })?;
+        tab.settle()?;
         Ok(nodes.document())
     }
 }

@@ -16,6 +16,7 @@ use axum::serve::IncomingStream;
 
 use super::endpoints::Endpoint;
 use super::error::Failure;
+use super::queries::memory::Memory;
 use super::request_line::Forgiving;
 use super::wire::Shown;
 use super::{Api, basic, local, session};
@@ -36,6 +37,13 @@ pub(super) struct Peer {
     address: SocketAddr,
     /// With TLS, the name in its certificate.
     shown: Option<Shown>,
+}
+
+impl Peer {
+    /// Without the port, and an IPv4 address as one.
+    pub(super) fn ip(&self) -> IpAddr {
+        self.address.ip().to_canonical()
+    }
 }
 
 impl Connected<IncomingStream<'_, Forgiving>> for Peer {
@@ -74,6 +82,11 @@ impl Gate {
         self.doorman.is_none() && endpoint.role <= self.anonymous
     }
 
+    /// The memory of queries, which the bodies of requests take, too.
+    pub(super) fn memory(&self) -> &Memory {
+        self.api.workers.queries().memory()
+    }
+
     /// The one who decides about logins, if there are any.
     pub(super) fn doorman(&self) -> Option<&Arc<Doorman>> {
         self.doorman.as_ref()
@@ -101,7 +114,7 @@ impl Gate {
 
     /// Where a request comes from: the address behind a proxy that is believed.
     pub(super) fn from(&self, request: &Request) -> IpAddr {
-        let peer = peer(request).map_or(IpAddr::from([0, 0, 0, 0]), |peer| peer.address.ip().to_canonical());
+        let peer = peer(request).map_or(IpAddr::from([0, 0, 0, 0]), Peer::ip);
         if !self.proxies.contains(peer) {
             return peer;
         }

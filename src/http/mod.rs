@@ -4,6 +4,7 @@
 //! [`workers::Workers`] with a deadline, and [`error::Failure`] alone knows the status codes. There is one file per endpoint. A
 //! request goes through the [`gate::Gate`], and its handler sees what the gate gives it. The API reaches the server only through [`Backend`], so tests run it over real sockets with a fake one.
 
+mod answer;
 mod backend;
 mod backup;
 mod basic;
@@ -29,6 +30,8 @@ mod index;
 mod info;
 mod local;
 mod params;
+mod pieces;
+mod queries;
 mod reference;
 mod render;
 mod reply;
@@ -37,6 +40,7 @@ mod retention;
 mod router;
 mod serve;
 mod session;
+mod tab;
 mod tags;
 mod top;
 mod trace;

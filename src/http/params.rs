@@ -37,6 +37,11 @@ impl Params {
         if plain.is_empty() { list(&format!("{name}[]")) } else { plain }
     }
 
+    /// All pairs.
+    pub(super) fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.pairs.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
     /// The pairs whose key is `name[key]`, as `(key, value)`.
     pub(super) fn keyed<'a>(&'a self, name: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> {
         self.pairs.iter().filter_map(move |(key, value)| {

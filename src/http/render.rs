@@ -1,5 +1,7 @@
 //! `/render`: targets in, series out.
 
+mod stream;
+
 use std::sync::Arc;
 
 use axum::http::{HeaderName, HeaderValue, StatusCode};
@@ -12,11 +14,12 @@ use super::error::Failure;
 use super::gate::Seen;
 use super::params::Params;
 use super::reply::Wrapping;
+use super::workers::Done;
 use super::{Api, carbonapi, reply};
-use graphite_render::output::{Line, csv, dygraph, json, raw, record, rickshaw};
+use graphite_render::output::{Document, Form, Line, csv, dygraph, json, raw, record, rickshaw};
 use graphite_render::picture::{self, GraphType, Options};
 use graphite_render::{BrokenTarget, Rendered, Request, Series, Source, TimeRange, render_readable};
-use plumbago_model::Cancel;
+use plumbago_model::{Cancel, Phase};
 
 /// Names a target that could not be parsed, and says why. There is one header for each; the page (`render.js`) reads them.
 pub(super) const BROKEN_TARGET: HeaderName = HeaderName::from_static("x-plumbago-broken-target");
@@ -27,6 +30,9 @@ const MAX_TARGET_SHOWN: usize = 200;
 
 /// Values that are worth a second thread to write them: a millisecond's work, against some ten microseconds to start it.
 const WORTH_A_THREAD: usize = 32_768;
+
+/// Bytes that a series takes in an answer beside its points and its name, with its tags.
+const LINE_BYTES: usize = 512;
 
 /// graphite-web's default.
 const DEFAULT_CACHE_SECS: i64 = 60;
@@ -59,7 +65,7 @@ struct Ask {
 /// `GET|POST /render`
 pub(super) async fn handle(Seen(api): Seen, call: Call) -> Result<Response, Failure> {
     if let Some(message) = &call.message {
-        return carbonapi::render(&api, message).await;
+        return carbonapi::render(&api, &call.question, message).await;
     }
     let ask = Ask::read(&call.params, &api)?;
     let cache_secs = cache_secs(&call.params)?;
@@ -67,10 +73,17 @@ pub(super) async fn handle(Seen(api): Seen, call: Call) -> Result<Response, Fail
     let content_type = ask.content_type();
     let backend = Arc::clone(&api.backend);
     let work = move |cancel: &Cancel| ask.answer(backend.source(), cancel);
-    let answer = api.workers.run(api.config.render_timeout, work).await;
-    let answer = answer.inspect_err(|failure| failure.count_limit(&api.telemetry.render_limited))?;
-    let mut response = reply::body(StatusCode::OK, content_type, answer.body);
-    name_broken(&answer.broken, &mut response);
+    let done = api.workers.run(&call.question, api.config.render_timeout, work).await;
+    let Done { value, running } =
+        done.inspect_err(|failure| failure.count_limit(&api.telemetry.render_limited))?;
+    let report = running.query().report();
+    let body = match value.text {
+        Written::Whole(bytes) => running.body(bytes),
+        Written::Later(text) => stream::body(*text, running),
+    };
+    let mut response = reply::body(StatusCode::OK, content_type, body);
+    report.write_headers(&mut response);
+    name_broken(&value.broken, &mut response);
     reply::cached_for(cache_secs, Timestamp::now(), &mut response);
     Ok(response)
 }
@@ -83,10 +96,18 @@ fn cache_secs(params: &Params) -> Result<u32, Failure> {
     Ok(u32::try_from(params.int("cacheTimeout", DEFAULT_CACHE_SECS)?.max(0)).unwrap_or(u32::MAX))
 }
 
-/// A body, and the targets that are not in it.
+/// An answer, and the targets that are not in it.
 struct Drawn {
-    body: Vec<u8>,
+    text: Written,
     broken: Vec<BrokenTarget>,
+}
+
+/// What there is of an answer when its head is sent.
+enum Written {
+    /// All of it.
+    Whole(Vec<u8>),
+    /// The series, which are written while they are sent.
+    Later(Box<stream::Text>),
 }
 
 /// Names the targets that could not be parsed in headers and in the log. The others were drawn, so the client sees no error.
@@ -162,27 +183,84 @@ impl Ask {
             return self.picture(format, options, source, cancel);
         }
         let Rendered { series, broken } = render_readable(&self.targets, &self.request, source, cancel)?;
+        cancel.begin(Phase::Write);
+        let text = match self.long_text(&series)? {
+            Some(text) => {
+                cancel.take(stream::PIECES_BYTES)?;
+                Written::Later(Box::new(text))
+            }
+            None => {
+                cancel.take(self.room(&series))?;
+                Written::Whole(self.write(&series)?)
+            }
+        };
+        Ok(Drawn { text, broken })
+    }
+
+    /// The answer as a text that is written while it is sent, if it is a long one.
+    fn long_text(&self, series: &[Series]) -> Result<Option<stream::Text>, Failure> {
+        let form = match self.format {
+            Format::Json => Form::Json { skip_nulls: self.skip_nulls },
+            Format::Csv => Form::Csv(self.request.tz.clone()),
+            _ => return Ok(None),
+        };
+        let around = match self.format {
+            Format::Json => self.wrapping.around(["[", "]"]),
+            _ => Some((String::new(), "")),
+        };
+        let Some((opening, closing)) = around else { return Ok(None) };
+        // Clones share their values.
+        let document =
+            Document::new(series.to_vec(), form, self.max_points.filter(|_| self.format == Format::Json))?;
+        let is_long = document.estimated_bytes() > stream::WORTH_STREAMING;
+        Ok(is_long.then_some(stream::Text { document, opening, closing }))
+    }
+
+    /// Bytes that the answer takes when it is written as a whole, usually at most.
+    fn room(&self, series: &[Series]) -> usize {
+        let points: usize = series.iter().map(|series| series.values.len()).sum();
+        let names: usize = series.iter().map(|series| LINE_BYTES + series.name.len()).sum();
+        let named_rows = || series.iter().map(|series| series.values.len() * (series.name.len() + 32)).sum();
+        let most = |points: usize| {
+            self.max_points.map_or(points, |max| points.min(max.saturating_mul(series.len())))
+        };
+        let text: usize = match self.format {
+            Format::Json => most(points) * 40,
+            Format::Rickshaw => points * 40,
+            Format::Csv => named_rows(),
+            Format::Raw | Format::Pickle | Format::Msgpack => points * 20,
+            // Every row has a place for each series.
+            Format::Dygraph => {
+                series.first().map_or(0, |first| first.values.len()).saturating_mul(series.len() * 16)
+            }
+            Format::Picture(_) => points * 32 + self.options.as_ref().map_or(0, Options::room),
+        };
+        // Each wrapping makes a copy.
+        names.saturating_add(text).saturating_mul(self.wrapping.copies())
+    }
+
+    fn write(&self, series: &[Series]) -> Result<Vec<u8>, Failure> {
         let mut out = Vec::new();
         match self.format {
             Format::Json => {
-                write_halves(&mut out, &json::lines(&series, self.max_points)?, self.skip_nulls);
+                write_halves(&mut out, &json::lines(series, self.max_points)?, self.skip_nulls);
                 out = self.wrapping.apply(out);
             }
             Format::Dygraph => {
-                dygraph::write(&mut out, &Line::all(&series));
+                dygraph::write(&mut out, &Line::all(series));
                 out = self.wrapping.apply(out);
             }
             Format::Rickshaw => {
-                rickshaw::write(&mut out, &Line::all(&series));
+                rickshaw::write(&mut out, &Line::all(series));
                 out = self.wrapping.apply(out);
             }
-            Format::Pickle => out = record::pickle(&series)?,
-            Format::Msgpack => out = record::msgpack(&series)?,
+            Format::Pickle => out = record::pickle(series)?,
+            Format::Msgpack => out = record::msgpack(series)?,
             Format::Picture(_) => {}
-            Format::Csv => csv::write(&mut out, &Line::all(&series), &self.request.tz),
-            Format::Raw => raw::write(&mut out, &Line::all(&series)),
+            Format::Csv => csv::write(&mut out, &Line::all(series), &self.request.tz),
+            Format::Raw => raw::write(&mut out, &Line::all(series)),
         }
-        Ok(Drawn { body: out, broken })
+        Ok(out)
     }
 
     /// A pie may have slices that are plain numbers: `name:12.5`.
@@ -206,9 +284,11 @@ impl Ask {
             .collect();
         let rendered = render_readable(&targets, &self.request, source, cancel)?;
         series.extend(rendered.series);
+        cancel.begin(Phase::Write);
+        cancel.take(self.room(&series))?;
         let range = TimeRange { from: self.request.from, until: self.request.until };
-        let body = picture::draw(&series, options, range, &self.request.tz, format)?;
-        Ok(Drawn { body, broken: rendered.broken })
+        let picture = picture::draw(&series, options, range, &self.request.tz, format)?;
+        Ok(Drawn { text: Written::Whole(picture), broken: rendered.broken })
     }
 }
 

@@ -77,6 +77,23 @@ impl Wrapping {
         [callback.as_bytes(), b"(", &json, b")"].concat()
     }
 
+    /// What stands around a document with these ends that is written piece by piece; none if the pieces would have to be changed.
+    pub(super) fn around(&self, ends: [&'static str; 2]) -> Option<(String, &'static str)> {
+        let [begin, end] = ends;
+        match (&self.callback, self.pretty || self.ascii == Some(true)) {
+            (_, true) => None,
+            (None, false) => Some((begin.to_owned(), end)),
+            (Some(callback), false) => {
+                Some((format!("{callback}({begin}"), if end == "]" { "])" } else { ")" }))
+            }
+        }
+    }
+
+    /// How many times a document is in memory while it is wrapped, in bytes of the document.
+    pub(super) fn copies(&self) -> usize {
+        1 + usize::from(self.callback.is_some()) + 3 * usize::from(self.pretty)
+    }
+
     /// Replaces what is not ASCII if that is asked for.
     pub(super) fn escape(&self, json: Vec<u8>) -> Vec<u8> {
         if self.ascii == Some(true) { ascii_only(json) } else { json }

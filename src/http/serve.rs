@@ -69,7 +69,7 @@ pub async fn serve(listeners: Listeners, service: Service, stop: watch::Receiver
             format!("query.timezone `{}` is not known; use a name such as Europe/Berlin", config.timezone);
         io::Error::new(io::ErrorKind::InvalidInput, text)
     })?;
-    let workers = Workers::new(config.max_concurrent);
+    let workers = Workers::new(&config, Arc::clone(&telemetry));
     let api = Arc::new(Api { backend, config, telemetry: Arc::clone(&telemetry), workers, timezone });
     let gate = Gate::new(Arc::clone(&api), &auth, doorman);
     let router = router::router(api, gate, &http);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::Path;
-use axum::http::{Method, StatusCode};
+use axum::http::Method;
 use axum::response::Response;
 use serde::Serialize;
 use uuid::Uuid;
@@ -18,12 +18,15 @@ use super::{Api, Backend, reply};
 use crate::config;
 use crate::index::{Asked, FindLimits, Sight};
 use graphite_render::source::{TagQuery, TagQueryError, anchored};
-use plumbago_model::Cancel;
+use plumbago_model::{Cancel, Phase};
 
 type Answer = Result<Response, JsonFailure>;
 type Received = Result<Call, Failure>;
 /// A test of a tag or a value.
 type Filter = Box<dyn Fn(&str) -> bool>;
+
+/// Bytes that an entry of a list takes, usually at most.
+const NAME_BYTES: usize = 128;
 
 #[derive(Serialize)]
 struct Tag<'a> {
@@ -82,6 +85,7 @@ pub(super) async fn find_series(Seen(api): Seen, call: Received) -> Answer {
         let asked = Asked { text: &text, conditions: &query.conditions() };
         let found = ask.index()?.find_tagged(asked, limits, ask.cancel)?;
         query.check().map_err(wrong)?;
+        ask.cancel.take(found.iter().map(|(_, name)| name.len() + NAME_BYTES).sum())?;
         Ok(to_json(&found.iter().map(|(_, name)| name).collect::<Vec<_>>()))
     })
     .await
@@ -202,7 +206,7 @@ impl Ask<'_> {
     fn check(&self, what: &str, count: usize) -> Result<(), Failure> {
         let most = self.config.max_find_hits;
         if count <= most {
-            return Ok(());
+            return Ok(self.cancel.take(count * NAME_BYTES)?);
         }
         Err(Failure::Limit(format!(
             "there are more than {most} {what}; give a filter or a limit, or raise query.max_find_hits"
@@ -220,19 +224,22 @@ async fn answered<F>(api: &Arc<Api>, call: Received, work: F) -> Answer
 where
     F: FnOnce(&Ask<'_>) -> Result<Vec<u8>, Failure> + Send + 'static,
 {
-    let Call { params, .. } = call?;
+    let Call { params, question, .. } = call?;
     let wrapping = Wrapping::plain(&params)?;
     let content_type = wrapping.content_type();
     let limit = limit(&params)?;
     let shared = Arc::clone(api);
     let run = move |cancel: &Cancel| {
         let (backend, config) = (&*shared.backend, &*shared.config);
+        cancel.begin(Phase::Find);
         let json = work(&Ask { params: &params, config, backend, cancel, limit })?;
-        Ok(wrapping.apply(json))
+        let json = wrapping.apply(json);
+        cancel.take(json.len())?;
+        Ok(json)
     };
-    let answer = api.workers.run(api.config.find_timeout, run).await;
-    let json = answer.inspect_err(|failure| failure.count_limit(&api.telemetry.find_limited))?;
-    let mut response = reply::body(StatusCode::OK, content_type, json);
+    let done = api.workers.run(&question, api.config.find_timeout, run).await;
+    let done = done.inspect_err(|failure| failure.count_limit(&api.telemetry.find_limited))?;
+    let mut response = done.reply(content_type);
     reply::never_cached(&mut response);
     Ok(response)
 }

@@ -5,15 +5,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::http::{HeaderValue, StatusCode};
 use axum::middleware::Next;
 use axum::response::Response;
 use tracing::Instrument;
 
+use super::queries::Origin;
 use super::{Api, guards};
-
-/// Tells who asks: Grafana sends these, and a slow query is traced to its panel by them.
-const CALLER_HEADERS: [&str; 4] = ["x-grafana-org-id", "x-dashboard-id", "x-panel-id", "x-panel-plugin-id"];
 
 /// The endpoint of all paths that have no route. Clients choose those paths, so they must not become labels.
 const NO_ENDPOINT: &str = "other";
@@ -21,14 +19,19 @@ const NO_ENDPOINT: &str = "other";
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
 /// Wraps every request.
-pub(super) async fn record(State(api): State<Arc<Api>>, request: Request, next: Next) -> Response {
+pub(super) async fn record(State(api): State<Arc<Api>>, mut request: Request, next: Next) -> Response {
     let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
     api.telemetry.requests.add(1);
     let mut stopwatch = Stopwatch::start(&api, &request);
-    let span = tracing::info_span!("request", id, method = %request.method(), path = request.uri().path());
-    if tracing::enabled!(tracing::Level::DEBUG) {
-        span.in_scope(|| log_caller(request.headers()));
-    }
+    let origin = Origin::of(id, &request);
+    let span = tracing::info_span!(
+        "request",
+        id,
+        method = %request.method(),
+        path = request.uri().path(),
+        trace = origin.trace.as_deref(),
+    );
+    request.extensions_mut().insert(origin);
     let answer = async {
         let mut response = next.run(request).await;
         let status = response.status();
@@ -72,13 +75,5 @@ impl Drop for Stopwatch {
         let template = template.strip_suffix('/').filter(|path| !path.is_empty()).unwrap_or(template);
         let status = self.status.map(|status| status.as_u16());
         self.api.telemetry.endpoints.record(template, status, self.began.elapsed());
-    }
-}
-
-fn log_caller(headers: &HeaderMap) {
-    for name in CALLER_HEADERS {
-        if let Some(value) = headers.get(name) {
-            tracing::debug!(header = name, value = ?value, "caller");
-        }
     }
 }

@@ -15,6 +15,7 @@ use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 
 use super::gate::Gate;
 use super::info;
+use super::queries;
 use super::render::BROKEN_TARGET;
 use crate::config::{self, PageOrigins};
 
@@ -23,6 +24,16 @@ const WORTH_COMPRESSING: u16 = 1024;
 
 /// How long a browser may cache that access is allowed.
 const REMEMBERED: Duration = Duration::from_secs(3600);
+
+/// Headers that scripts of those pages may read.
+const EXPOSED: [HeaderName; 6] = [
+    HeaderName::from_static("x-request-id"),
+    BROKEN_TARGET,
+    queries::SERIES,
+    queries::POINTS,
+    queries::MEMORY,
+    queries::MILLIS,
+];
 
 /// Wraps all routes.
 pub(super) fn layers(routes: Router<Arc<Gate>>, config: &config::Http) -> Router<Arc<Gate>> {
@@ -52,7 +63,7 @@ fn page_origins(origins: &PageOrigins) -> Option<CorsLayer> {
     let cors = CorsLayer::new()
         .allow_methods([Method::GET, Method::HEAD, Method::POST])
         .allow_headers(AllowHeaders::mirror_request())
-        .expose_headers([HeaderName::from_static("x-request-id"), BROKEN_TARGET])
+        .expose_headers(EXPOSED)
         .max_age(REMEMBERED);
     match origins {
         PageOrigins::Any => Some(cors.allow_origin(AllowOrigin::any())),

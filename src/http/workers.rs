@@ -7,8 +7,12 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::spawn_blocking;
 use tracing::Span;
 
+use super::answer::Running;
 use super::error::Failure;
-use plumbago_model::Cancel;
+use super::queries::{Queries, Question};
+use crate::config;
+use crate::telemetry::{Refusal, Telemetry};
+use plumbago_model::{Cancel, Phase};
 
 /// A request waits at most this long for its turn. Then it is better to tell the client.
 const MAX_QUEUE_WAIT: Duration = Duration::from_secs(10);
@@ -17,36 +21,86 @@ const MAX_QUEUE_WAIT: Duration = Duration::from_secs(10);
 #[derive(Clone, Debug)]
 pub(super) struct Workers {
     permits: Arc<Semaphore>,
+    queries: Arc<Queries>,
+    telemetry: Arc<Telemetry>,
+}
+
+/// What a query came to. It runs until its answer has been sent.
+#[derive(Debug)]
+pub(super) struct Done<T> {
+    pub(super) value: T,
+    pub(super) running: Running,
 }
 
 impl Workers {
-    /// At most `limit` queries at once.
-    pub(super) fn new(limit: usize) -> Self {
-        Self { permits: Arc::new(Semaphore::new(limit.clamp(1, Semaphore::MAX_PERMITS))) }
+    /// As many at once as the configuration allows. They must be made within the runtime that serves requests.
+    pub(super) fn new(config: &config::Query, telemetry: Arc<Telemetry>) -> Self {
+        let limit = config.max_concurrent.clamp(1, Semaphore::MAX_PERMITS);
+        let queries = Arc::new(Queries::new(config, Arc::clone(&telemetry)));
+        Self { permits: Arc::new(Semaphore::new(limit)), queries, telemetry }
+    }
+
+    /// The register of what runs.
+    pub(super) fn queries(&self) -> &Queries {
+        &self.queries
     }
 
     /// Runs `work` with `timeout` to its deadline. Dropping the future, as the server does when the client disconnects, cancels
     /// the work. Its place is free again only when it has really stopped.
-    pub(super) async fn run<T, F>(&self, timeout: Duration, work: F) -> Result<T, Failure>
+    pub(super) async fn run<T, F>(
+        &self,
+        question: &Arc<Question>,
+        timeout: Duration,
+        work: F,
+    ) -> Result<Done<T>, Failure>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Cancel) -> Result<T, Failure> + Send + 'static,
+    {
+        let running = Running::new(self.queries.enter(question));
+        match self.work(&running, timeout, work).await {
+            Ok(value) => Ok(Done { value, running }),
+            Err(Failure::Abandoned) if running.query().is_cancelled_by_call() => {
+                Err(self.failed(&running, Failure::Cancelled))
+            }
+            Err(failure) => Err(self.failed(&running, failure)),
+        }
+    }
+
+    async fn work<T, F>(&self, running: &Running, timeout: Duration, work: F) -> Result<T, Failure>
     where
         T: Send + 'static,
         F: FnOnce(&Cancel) -> Result<T, Failure> + Send + 'static,
     {
         let permit = self.permit(timeout).await?;
-        let cancel = Cancel::at(Instant::now() + timeout);
-        let _left = CancelOnDrop(cancel.clone());
+        let cancel = running.query().cancel_at(Instant::now() + timeout);
         let span = Span::current();
         let task = spawn_blocking(move || {
             let _permit = permit;
-            span.in_scope(|| work(&cancel))
+            cancel.begin(Phase::Plan);
+            let done =
+                span.in_scope(|| cancel.check().map_err(|_| Failure::Abandoned).and_then(|()| work(&cancel)));
+            cancel.begin(Phase::Send);
+            done
         });
         task.await.unwrap_or(Err(Failure::Internal))
+    }
+
+    fn failed(&self, running: &Running, failure: Failure) -> Failure {
+        let refusal = failure.refusal();
+        // Those that are abandoned count when they end: usually nobody comes here for them.
+        if let Some(refusal) = refusal.filter(|refusal| *refusal != Refusal::Abandoned) {
+            self.telemetry.refuse(refusal);
+        }
+        running.query().ended(refusal.map_or("failed", |refusal| refusal.label()));
+        failure
     }
 
     async fn permit(&self, timeout: Duration) -> Result<OwnedSemaphorePermit, Failure> {
         if let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() {
             return Ok(permit);
         }
+        let _waiting = Waiting::begin(&self.telemetry);
         let turn = Arc::clone(&self.permits).acquire_owned();
         match tokio::time::timeout(timeout.min(MAX_QUEUE_WAIT), turn).await {
             Ok(Ok(permit)) => Ok(permit),
@@ -55,11 +109,18 @@ impl Workers {
     }
 }
 
-/// Cancels when the request's future goes, whether it was answered or abandoned.
-struct CancelOnDrop(Cancel);
+/// Counts a query while it waits, also if its client leaves meanwhile.
+struct Waiting<'a>(&'a Telemetry);
 
-impl Drop for CancelOnDrop {
+impl<'a> Waiting<'a> {
+    fn begin(telemetry: &'a Telemetry) -> Self {
+        telemetry.queries_waiting.add(1);
+        Self(telemetry)
+    }
+}
+
+impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        self.0.cancel();
+        self.0.queries_waiting.sub(1);
     }
 }

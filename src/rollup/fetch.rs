@@ -10,6 +10,9 @@ use plumbago_model::{Cancel, MetricId, Policy, PolicyId, QueryError, SlotRange, 
 /// Metrics read together: enough to read a page of a block only once, few enough to split over two cores.
 const READ_BATCH: usize = 64;
 
+/// Bytes of a slot while it is read: a value and a count. The values that come out are counted by whoever asked for them.
+const SLOT_BYTES: usize = 16;
+
 /// Values of one metric over a window; NaN where a slot is empty.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
@@ -88,7 +91,7 @@ impl Points {
             let mut done = Vec::new();
             for job in jobs {
                 cancel.check()?;
-                done.extend(self.run_job(ids, job)?);
+                done.extend(self.run_job(ids, job, cancel)?);
             }
             Ok(done)
         };
@@ -109,14 +112,23 @@ impl Points {
         Ok(done)
     }
 
-    fn run_job(&self, ids: &[MetricId], job: &Job) -> Result<Vec<(usize, Series)>, QueryError> {
+    fn run_job(
+        &self,
+        ids: &[MetricId],
+        job: &Job,
+        cancel: &Cancel,
+    ) -> Result<Vec<(usize, Series)>, QueryError> {
+        let working = job.batch.len() * job.range.len * SLOT_BYTES;
+        cancel.take(working)?;
         let metrics = job.batch.iter().map(|&i| ids[i]).collect();
         let bounds = (job.range.start, job.range.end());
         let view = View::open_shared(self, (job.policy_id, Arc::clone(&job.policy)), metrics, bounds);
         let windows = view.read(job.level, job.range)?;
         let finish =
             |window: Window| Series { range: window.range, values: finish(window, &job.policy, job.level) };
-        Ok(job.batch.iter().copied().zip(windows.into_iter().map(finish)).collect())
+        let done = job.batch.iter().copied().zip(windows.into_iter().map(finish)).collect();
+        cancel.give_back(working);
+        Ok(done)
     }
 }
 

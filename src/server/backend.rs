@@ -12,6 +12,9 @@ use graphite_render::Source;
 use plumbago_model::glob::Glob;
 use plumbago_model::{Cancel, MetricId, Policy, QueryError, Scope, Span, Verdict};
 
+/// Bytes that a name which was found takes beside its text.
+const HIT_BYTES: usize = 48;
+
 impl Backend for Engine {
     fn within(self: Arc<Self>, scope: &Arc<Scope>) -> Arc<dyn Backend> {
         Arc::new(Confined::new(self, Arc::clone(scope)))
@@ -126,6 +129,7 @@ impl Engine {
             return Ok(());
         };
         let found = index.within(scope).find(&glob, FindLimits::names(max_hits), cancel)?;
+        cancel.take(found.text_bytes() + found.len() * HIT_BYTES)?;
         let leaves: Vec<MetricId> = found.iter().filter_map(|f| f.leaf).collect();
         let mut spans = self.points.spans(&leaves).into_iter();
         for found in found.iter() {

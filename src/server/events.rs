@@ -9,6 +9,9 @@ use plumbago_model::{Cancel, Event, EventFilter, EventId, QueryError};
 /// Events read between two checks of the deadline.
 const CHECK_EVERY: usize = 256;
 
+/// Bytes that an event takes beside its text.
+const EVENT_BYTES: usize = 160;
+
 impl EventLog for Engine {
     fn max_event_bytes(&self) -> usize {
         self.config.ingest.max_event_bytes
@@ -40,11 +43,14 @@ impl Engine {
         let mut outcome = Ok(());
         let mut seen = 0_usize;
         let mut visit = |id: EventId, event: Event| {
+            let mut memory = Ok(());
             if takes(&event) {
+                memory = cancel.take(event.bytes() + EVENT_BYTES);
                 found.push((id, event));
             }
             seen += 1;
             outcome = match found.len() {
+                _ if memory.is_err() => memory,
                 count if count > limit => Err(QueryError::Limit(format!(
                     "more than {limit} events match; ask for a shorter time or more tags, or raise query.max_events"
                 ))),

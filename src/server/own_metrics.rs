@@ -1,5 +1,5 @@
 //! The server's own numbers as metrics. Those that carbon-cache has too use its names, so dashboards made for carbon work;
-//! `http` and `disk` are Plumbago's.
+//! `http`, `queries` and `disk` are Plumbago's.
 
 use std::sync::Arc;
 
@@ -23,6 +23,8 @@ struct Counted {
     cuts: u64,
     overflow: u64,
     queries: u64,
+    slow_queries: u64,
+    refused_queries: u64,
     blacklisted: u64,
     not_whitelisted: u64,
     cpu_seconds: Option<f64>,
@@ -48,6 +50,8 @@ impl Counted {
             cuts: telemetry.cuts.get(),
             overflow: refused(&[Reject::Overload]),
             queries: telemetry.requests.get() + telemetry.cache_queries.get(),
+            slow_queries: telemetry.queries_slow.get(),
+            refused_queries: telemetry.all_refused(),
             blacklisted: refused(&[Reject::Blacklisted]),
             not_whitelisted: refused(&[Reject::NotWhitelisted]),
             cpu_seconds: process.cpu_seconds,
@@ -72,6 +76,7 @@ impl OwnMetrics {
         let was = std::mem::replace(&mut self.last, is);
         let mut told = self.as_carbon_does(&was, &engine.telemetry, &process);
         told.extend(latencies(&was.took, &self.last.took));
+        told.extend(self.of_queries(&was, &engine.telemetry));
         let disk = engine.disk();
         told.push(("disk.used".to_owned(), disk.used() as f64));
         told.extend(disk.free.map(|free| ("disk.free".to_owned(), free as f64)));
@@ -80,6 +85,17 @@ impl OwnMetrics {
             (Arc::from(format!("{}.{name}", self.prefix)), Point { timestamp, value })
         };
         told.into_iter().map(point).collect()
+    }
+
+    fn of_queries(&self, was: &Counted, telemetry: &Telemetry) -> [(String, f64); 4] {
+        let is = &self.last;
+        [
+            ("queries.active", telemetry.queries_active.get() as f64),
+            ("queries.memory", telemetry.query_memory.get() as f64),
+            ("queries.slow", (is.slow_queries - was.slow_queries) as f64),
+            ("queries.refused", (is.refused_queries - was.refused_queries) as f64),
+        ]
+        .map(|(name, value)| (name.to_owned(), value))
     }
 
     /// The numbers that carbon-cache has too.

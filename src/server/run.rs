@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use tokio::net::TcpListener;
@@ -140,11 +141,15 @@ async fn until_the_end(engine: &Arc<Engine>, mut signals: Signals) {
     }
 }
 
+/// How long a thread for blocking work stays without work. What it has freed goes back to the system only when it ends.
+const IDLE_THREADS: Duration = Duration::from_secs(1);
+
 fn runtime(name: &str) -> Result<Runtime> {
     let workers = std::thread::available_parallelism().map_or(2, |n| n.get().clamp(2, 8));
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(workers)
         .thread_name(name)
+        .thread_keep_alive(IDLE_THREADS)
         .enable_all()
         .build();
     runtime.with_context(|| format!("starting the threads for {name}"))

@@ -88,6 +88,9 @@ impl Engine {
     fn ingest(&self, batch: &Batch<'_>) -> Result<Verdict, Busy> {
         let (appended, refused) = self.append(batch)?;
         self.telemetry.points_stored.add(appended.stored);
+        if appended.stored > 0 {
+            self.telemetry.last_point.set(now().into());
+        }
         let mut verdict = Verdict { stored: appended.stored, ..Verdict::default() };
         if appended.too_old > 0 {
             self.telemetry.reject(Points::LEFT_OUT, appended.too_old);

@@ -8,7 +8,7 @@ use crate::index::{Asked, FindLimits};
 use crate::rollup::Series;
 use graphite_render::{FetchRequest, Fetched, Source};
 use plumbago_model::glob::Glob;
-use plumbago_model::{Cancel, EventFilter, MetricId, QueryError, Scope};
+use plumbago_model::{Cancel, EventFilter, MetricId, Phase, QueryError, Scope};
 
 impl Source for Engine {
     fn fetch(&self, requests: &[FetchRequest], cancel: &Cancel) -> Result<Vec<Vec<Fetched>>, QueryError> {
@@ -24,6 +24,9 @@ impl Source for Engine {
 /// The tables of a cluster find names by component, not by tag.
 pub(super) const UNKNOWN_TAGS: &str = "tags are known when all names are in memory: set store.cassandra.index = \"memory\", or wait until \
                             the names of the cluster are loaded";
+
+/// What a series takes beside its values and its name.
+const SERIES_BYTES: usize = 200;
 
 /// How much of its limits one render has used.
 struct Budget {
@@ -50,10 +53,15 @@ impl Engine {
         budget: &mut Budget,
         cancel: &Cancel,
     ) -> Result<Vec<Fetched>, QueryError> {
+        cancel.begin(Phase::Find);
         let leaves = self.leaves(scope, request, cancel)?;
         let ids: Vec<MetricId> = leaves.iter().map(|(id, _)| *id).collect();
-        self.charge(request, &ids, budget)?;
+        let names: usize = leaves.iter().map(|(_, name)| name.len()).sum();
+        let points = self.charge(request, &ids, budget)?;
+        cancel.take(points * size_of::<f64>() + ids.len() * SERIES_BYTES + names)?;
+        cancel.begin(Phase::Fetch);
         self.store.upstream.note_read(&ids);
+        cancel.note_read(ids.len(), points);
         let series = self.points.fetch(&ids, request.from, request.until, request.now, cancel)?;
         let named = leaves.into_iter().zip(series);
         Ok(named.filter_map(|((_, name), series)| series.map(|s| fetched(name, s))).collect())
@@ -82,16 +90,17 @@ impl Engine {
         }
     }
 
-    /// Rejects a query by its estimated size, before reading anything.
+    /// Rejects a query by its estimated size, before reading anything. Gives the points of this request.
     fn charge(
         &self,
         request: &FetchRequest,
         ids: &[MetricId],
         budget: &mut Budget,
-    ) -> Result<(), QueryError> {
+    ) -> Result<usize, QueryError> {
         let limits = &self.config.query;
+        let points = self.points.estimate(ids, request.from, request.until, request.now);
         budget.series += ids.len();
-        budget.points += self.points.estimate(ids, request.from, request.until, request.now);
+        budget.points += points;
         let over = |what: &str, used: usize, limit: usize, key: &str| {
             let pattern = &request.pattern;
             QueryError::Limit(format!(
@@ -104,7 +113,7 @@ impl Engine {
         if budget.points > limits.max_points {
             return Err(over("points", budget.points, limits.max_points, "query.max_points"));
         }
-        Ok(())
+        Ok(points)
     }
 }
 

@@ -212,8 +212,17 @@ impl Server {
 
     /// Resident memory in bytes.
     pub(crate) fn rss(&self) -> u64 {
+        self.memory("VmRSS:")
+    }
+
+    /// The most resident memory that it ever had, in bytes.
+    pub(crate) fn peak_rss(&self) -> u64 {
+        self.memory("VmHWM:")
+    }
+
+    fn memory(&self, field: &str) -> u64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.pid())).unwrap();
-        let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
+        let line = status.lines().find(|line| line.starts_with(field)).unwrap();
         line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 1024
     }
 
@@ -298,6 +307,13 @@ impl Server {
     /// GET.
     pub(crate) fn get(&self, path: &str) -> Answer {
         answer(self.agent.get(self.url(path)).call().unwrap())
+    }
+
+    /// GET an answer to its end, and give its status alone.
+    pub(crate) fn status_of(&self, path: &str) -> u16 {
+        let mut response = self.agent.get(self.url(path)).call().unwrap();
+        std::io::copy(&mut response.body_mut().as_reader(), &mut std::io::sink()).unwrap();
+        response.status().as_u16()
     }
 
     /// GET an answer that must be 200 and JSON.

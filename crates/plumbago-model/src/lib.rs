@@ -1,5 +1,6 @@
 //! The nouns every other module speaks in. Pure values: no I/O, no async, no clock.
 
+mod account;
 mod aggregator;
 mod caller;
 mod cancel;
@@ -25,6 +26,7 @@ mod tag_condition;
 mod verdict;
 mod window;
 
+pub use account::{Account, Phase};
 pub use aggregator::{Aggregator, Partial, UnknownAggregator};
 pub use caller::Caller;
 pub use cancel::{Cancel, Cancelled};

@@ -1,6 +1,6 @@
 //! Why a query has no answer: one error for everything that reads.
 //!
-//! Index, points, events, tags and render all fail in the same seven ways. They share this type, so that a failure keeps its
+//! Index, points, events, tags and render all fail in the same few ways. They share this type, so that a failure keeps its
 //! kind on its way up, and one place (the HTTP API) decides what a client sees of it.
 
 use std::error::Error;
@@ -17,6 +17,12 @@ pub enum QueryError {
     /// The answer needs more than a limit allows. The text names the limit and the key that sets it.
     #[error("{0}")]
     Limit(String),
+    /// The query needs more memory than one query may have. The text has the figure and the key.
+    #[error("{0}")]
+    Memory(String),
+    /// All queries together have the memory that there is. The same query can succeed later.
+    #[error("{0}")]
+    Crowded(String),
     /// The query cannot be understood, or cannot be answered as it is asked. The text says why.
     #[error("{0}")]
     Invalid(String),

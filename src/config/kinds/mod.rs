@@ -7,6 +7,7 @@ mod amount;
 mod choice;
 mod forget;
 mod listener;
+mod memory;
 mod networks;
 mod origins;
 mod path;
@@ -23,6 +24,7 @@ pub(in crate::config) use choice::{
 };
 pub(in crate::config) use forget::ForgetTime;
 pub(in crate::config) use listener::Listener;
+pub(in crate::config) use memory::Memory;
 pub(in crate::config) use networks::AddressList;
 pub(in crate::config) use origins::OriginList;
 pub(in crate::config) use path::{FilePath, MaybePath};

@@ -14,6 +14,8 @@ use super::call::Call;
 use super::error::Failure;
 use super::gate::Seen;
 use super::params::Params;
+use super::queries::Question;
+use super::tab::Tab;
 use super::{Api, Backend, find, reply};
 use graphite_render::TimeRange;
 use graphite_render::grammar::Expr;
@@ -24,7 +26,7 @@ use message::{
     MultiFetchRequest, MultiFetchResponse, MultiGlobRequest, MultiGlobResponse, MultiMetricsInfoRequest,
     MultiMetricsInfoResponse, Retention,
 };
-use plumbago_model::{Cancel, Policy};
+use plumbago_model::{Cancel, Phase, Policy};
 
 /// The protocol's name, in `format` and among the capabilities.
 const PROTOCOL: &str = "carbonapi_v3_pb";
@@ -48,47 +50,54 @@ pub(super) async fn capabilities() -> Response {
 }
 
 /// `/metrics/find` in this protocol.
-pub(super) async fn find(api: &Api, message: &[u8]) -> Result<Response, Failure> {
+pub(super) async fn find(api: &Api, question: &Question, message: &[u8]) -> Result<Response, Failure> {
     let request: MultiGlobRequest = decode(message)?;
+    let question = question.worded(request.metrics.iter().map(String::as_str));
     let work = move |backend: &dyn Backend, cancel: &Cancel| {
         let metrics = request.metrics.into_iter().map(|pattern| glob(backend, pattern, cancel));
         let metrics = metrics.collect::<Result<_, _>>()?;
         Ok(MultiGlobResponse { metrics }.encode_to_vec())
     };
-    find::found(api.config.find_timeout, api, CONTENT_TYPE, work).await
+    find::found(&question, api.config.find_timeout, api, CONTENT_TYPE, work).await
 }
 
 /// `/render` in this protocol: names and patterns without functions, which carbonapi evaluates itself.
-pub(super) async fn render(api: &Api, message: &[u8]) -> Result<Response, Failure> {
+pub(super) async fn render(api: &Api, question: &Question, message: &[u8]) -> Result<Response, Failure> {
     let request: MultiFetchRequest = decode(message)?;
+    let question = question.worded(request.metrics.iter().map(|one| one.name.as_str()));
     let now = Timestamp::now().as_second();
     let wanted = request.metrics.iter().map(|one| wanted(one, now)).collect::<Result<Vec<_>, _>>()?;
     let backend = Arc::clone(&api.backend);
     let work = move |cancel: &Cancel| {
         let found = backend.source().fetch(&wanted, cancel).map_err(RenderError::from)?;
         let lists = request.metrics.iter().zip(found);
-        let metrics = lists.flat_map(|(one, found)| series(&*backend, one, found)).collect();
-        Ok(MultiFetchResponse { metrics }.encode_to_vec())
+        cancel.begin(Phase::Write);
+        let metrics = lists.map(|(one, found)| series(&*backend, one, found, cancel));
+        let metrics = metrics.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect();
+        let answer = MultiFetchResponse { metrics };
+        cancel.take(answer.encoded_len())?;
+        Ok(answer.encode_to_vec())
     };
-    let answer = api.workers.run(api.config.render_timeout, work).await;
-    let body = answer.inspect_err(|failure| failure.count_limit(&api.telemetry.render_limited))?;
-    Ok(reply::body(StatusCode::OK, CONTENT_TYPE, body))
+    let done = api.workers.run(&question, api.config.render_timeout, work).await;
+    let done = done.inspect_err(|failure| failure.count_limit(&api.telemetry.render_limited))?;
+    Ok(done.reply(CONTENT_TYPE))
 }
 
 /// `GET|POST /info`: retention and aggregation of metrics; those that are not known are left out.
 pub(super) async fn info(Seen(api): Seen, call: Call) -> Result<Response, Failure> {
-    let Some(message) = call.message else {
+    let Some(message) = &call.message else {
         let text = format!("only the format {PROTOCOL} is available here");
         return Err(Failure::Refused(text));
     };
-    let request: MultiMetricsInfoRequest = decode(&message)?;
+    let request: MultiMetricsInfoRequest = decode(message)?;
+    let question = call.question.worded(request.names.iter().map(String::as_str));
     let work = move |backend: &dyn Backend, _: &Cancel| {
         let names: Vec<&str> = request.names.iter().map(String::as_str).collect();
         let policies = names.iter().zip(backend.policies(&names));
         let metrics = policies.filter_map(|(name, policy)| Some(metric_info(name, &*policy?))).collect();
         Ok(MultiMetricsInfoResponse { metrics }.encode_to_vec())
     };
-    find::found(api.config.find_timeout, &api, CONTENT_TYPE, work).await
+    find::found(&question, api.config.find_timeout, &api, CONTENT_TYPE, work).await
 }
 
 fn decode<M: Message + Default>(bytes: &[u8]) -> Result<M, Failure> {
@@ -101,8 +110,11 @@ fn answer(message: &impl Message) -> Response {
 }
 
 fn glob(backend: &dyn Backend, pattern: String, cancel: &Cancel) -> Result<GlobResponse, Failure> {
-    let mut matches = Vec::new();
+    let (mut matches, mut tab) = (Vec::new(), Tab::new(cancel));
     backend.find(&pattern, None, cancel, &mut |node| {
+        if !tab.admits(node.path) {
+            return;
+        }
         let mut add = |is_leaf| matches.push(GlobMatch { path: node.path.to_owned(), is_leaf });
         if node.directory {
             add(false);
@@ -111,6 +123,7 @@ fn glob(backend: &dyn Backend, pattern: String, cancel: &Cancel) -> Result<GlobR
             add(true);
         }
     })?;
+    tab.settle()?;
     Ok(GlobResponse { name: pattern, matches })
 }
 
@@ -132,7 +145,14 @@ fn wanted(request: &FetchRequest, now: i64) -> Result<source::FetchRequest, Fail
     }
 }
 
-fn series(backend: &dyn Backend, request: &FetchRequest, found: Vec<Fetched>) -> Vec<FetchResponse> {
+fn series(
+    backend: &dyn Backend,
+    request: &FetchRequest,
+    found: Vec<Fetched>,
+    cancel: &Cancel,
+) -> Result<Vec<FetchResponse>, Failure> {
+    let bytes = found.iter().map(|series| size_of::<FetchResponse>() + size_of_val(&*series.values)).sum();
+    cancel.take(bytes).map_err(RenderError::from)?;
     let names: Vec<&str> = found.iter().map(|series| series.name.as_str()).collect();
     let policies = backend.policies(&names);
     let path_expression =
@@ -149,7 +169,7 @@ fn series(backend: &dyn Backend, request: &FetchRequest, found: Vec<Fetched>) ->
         request_stop_time: request.stop_time,
         name: series.name,
     };
-    found.into_iter().zip(policies).map(response).collect()
+    Ok(found.into_iter().zip(policies).map(response).collect())
 }
 
 fn metric_info(name: &str, policy: &Policy) -> MetricsInfoResponse {

@@ -59,6 +59,8 @@ pub(super) struct FakeBackend {
     index: SharedIndex,
     /// What was imported, and how.
     pub(super) imported: Mutex<Vec<(Bundle, ImportOptions)>>,
+    /// Bytes that a fetch of `greedy` takes.
+    pub(super) greed: Mutex<usize>,
     /// More names for the list of all.
     pub(super) extra_names: Mutex<Vec<String>>,
 }
@@ -408,8 +410,12 @@ impl FakeBackend {
             "store" => return Err(QueryError::Store("disk on fire".into())),
             "away" => return Err(QueryError::Away("no node answers".into())),
             "panic" => panic!("a bug"),
-            "slow" if self.dawdle(cancel).deadline => return Err(QueryError::Deadline),
-            "slow" => return Err(QueryError::Abandoned),
+            "greedy" => cancel.take(*self.greed.lock())?,
+            _ => {}
+        }
+        match request.pattern.as_str() {
+            "slow" | "greedy" if self.dawdle(cancel).deadline => return Err(QueryError::Deadline),
+            "slow" | "greedy" => return Err(QueryError::Abandoned),
             _ => {}
         }
         let mut found = Vec::new();

@@ -12,6 +12,7 @@ mod fake;
 mod find;
 mod gate;
 mod listing;
+mod queries;
 mod render;
 mod tags;
 mod transfer;

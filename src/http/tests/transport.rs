@@ -182,7 +182,7 @@ fn a_connection_serves_many_requests() {
 }
 
 /// Waits for something another thread does, for as long as that can reasonably take.
-fn until(condition: impl Fn() -> bool) {
+pub(super) fn until(mut condition: impl FnMut() -> bool) {
     let began = Instant::now();
     while !condition() {
         assert!(began.elapsed() < Duration::from_secs(20), "it never happened");
@@ -223,8 +223,14 @@ fn too_many_queries_at_once_are_put_off() {
     let mut first = server.connect();
     first.write_all(b"GET /render?target=slow&format=json HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
     until(|| server.backend.running.load(Ordering::SeqCst) == 1);
-    let reply = server.get("/metrics/find?query=a.*");
+    let reply = std::thread::scope(|scope| {
+        let asking = scope.spawn(|| server.get("/metrics/find?query=a.*"));
+        until(|| server.telemetry.queries_waiting.get() == 1 || asking.is_finished());
+        asking.join().unwrap()
+    });
     assert_eq!((reply.status, reply.header("retry-after")), (503, Some("1")));
+    assert_eq!(server.telemetry.queries_waiting.get(), 0);
+    assert!(server.telemetry.prometheus().contains("plumbago_queries_refused_total{reason=\"busy\"} 1\n"));
     assert!(reply.body.contains("query.max_concurrent"), "{}", reply.body);
     // What does not query is answered all the same.
     assert_eq!(server.get("/health/ready").status, 200);

@@ -109,6 +109,6 @@ impl<'a> Context<'a> {
             let text = format!("the targets make more than {limit} points (query.max_points)");
             return Err(RenderError::limit(text));
         }
-        Ok(())
+        self.session.take(points.saturating_mul(size_of::<f64>()))
     }
 }

@@ -17,6 +17,10 @@ const MAX_NESTED: usize = 8;
 
 /// The value of an expression. Templates were written out when the target was read.
 pub(super) fn evaluate(expr: &Expr, context: &Context<'_>) -> Result<Value, RenderError> {
+    context.session.leaving_only(|| evaluate_any(expr, context))
+}
+
+fn evaluate_any(expr: &Expr, context: &Context<'_>) -> Result<Value, RenderError> {
     match expr {
         Expr::Path(pattern) => {
             let request = FetchRequest::path(pattern, context.range, context.request().now);
@@ -46,6 +50,11 @@ fn evaluate_call(call: &Call, context: &Context<'_>) -> Result<Value, RenderErro
     // A function that looks at other windows of its series fetches them, unless it has none.
     let has_series =
         args.first().is_some_and(|first| !matches!(first, Value::Series(list) if list.is_empty()));
+    if row.makes_values() {
+        // Those that others hold too will be copied.
+        let shared = |series: &Series| size_of_val(&*series.values) - series.own_value_bytes();
+        context.session.take(args.iter().flat_map(Value::each).map(shared).sum())?;
+    }
     let call = Invocation::bind(row, context, call.args.first(), args, kwargs)?;
     context.fetching(context.is_fetching() || has_series, || call.run())
 }

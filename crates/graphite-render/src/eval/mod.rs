@@ -22,8 +22,11 @@ use crate::series::Series;
 use crate::source::Source;
 use evaluate::evaluate;
 use plan::FetchPlan;
-use plumbago_model::Cancel;
+use plumbago_model::{Cancel, Phase};
 use session::Session;
+
+/// Bytes of an expression for each byte of its target, at most.
+const EXPR_BYTES: usize = 32;
 
 /// What the targets of a request come to, where those that cannot be read are left out.
 #[derive(Clone, Debug)]
@@ -52,6 +55,7 @@ pub fn render(
     source: &dyn Source,
     cancel: &Cancel,
 ) -> Result<Vec<Series>, RenderError> {
+    take_for_reading(targets, cancel)?;
     let (exprs, broken) = read(targets);
     evaluated(exprs, broken.into_iter().next(), request, source, cancel)
         .map_err(|error| error.with_targets(targets))
@@ -67,12 +71,17 @@ pub fn render_readable(
     source: &dyn Source,
     cancel: &Cancel,
 ) -> Result<Rendered, RenderError> {
+    take_for_reading(targets, cancel)?;
     let (exprs, mut broken) = read(targets);
     let is_fatal =
         |one: &BrokenTarget| exprs.is_empty() || !matches!(one.reason, GrammarError::Unexpected { .. });
     let fatal = broken.iter().position(is_fatal).map(|at| broken.swap_remove(at));
     let series = evaluated(exprs, fatal, request, source, cancel);
     Ok(Rendered { series: series.map_err(|error| error.with_targets(targets))?, broken })
+}
+
+fn take_for_reading(targets: &[String], cancel: &Cancel) -> Result<(), RenderError> {
+    Ok(cancel.take(targets.iter().map(String::len).sum::<usize>().saturating_mul(EXPR_BYTES))?)
 }
 
 fn read(targets: &[String]) -> (Vec<Expr>, Vec<BrokenTarget>) {
@@ -103,9 +112,11 @@ fn evaluated(
         plan.add(expr, TimeRange { from: request.from, until: request.until })?;
     }
     session.prefetch(plan.into_requests())?;
+    cancel.begin(Phase::Functions);
     let context = Context::new(&session);
     let mut result = Vec::new();
     for expr in &exprs {
+        cancel.check()?;
         result.extend(evaluate(expr, &context)?.into_series()?);
     }
     Ok(result)

@@ -4,8 +4,9 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use ahash::AHashMap;
-use plumbago_model::Cancel;
+use plumbago_model::{Cancel, Phase};
 
+use super::value::Value;
 use crate::error::RenderError;
 use crate::request::Request;
 use crate::series::Series;
@@ -23,6 +24,8 @@ pub(crate) struct Session<'a> {
     pub(super) fetched: RefCell<AHashMap<FetchRequest, Vec<Series>>>,
     pub(super) points: Cell<usize>,
     calls: Cell<usize>,
+    /// Bytes taken for values that are being worked with, and for the results so far.
+    standing: Cell<usize>,
     /// Targets made by targets that are being evaluated.
     pub(super) nested: Cell<usize>,
 }
@@ -36,6 +39,7 @@ impl<'a> Session<'a> {
             fetched: RefCell::default(),
             points: Cell::new(0),
             calls: Cell::new(0),
+            standing: Cell::new(0),
             nested: Cell::new(0),
         }
     }
@@ -50,6 +54,31 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
+    /// Asks for memory for values that are about to be made.
+    pub(super) fn take(&self, bytes: usize) -> Result<(), RenderError> {
+        self.cancel.take(bytes)?;
+        self.standing.set(self.standing.get().saturating_add(bytes));
+        Ok(())
+    }
+
+    /// Does some work, of which only `value` remains: what was taken for arguments and on the way is given back.
+    pub(super) fn leaving_only(
+        &self,
+        work: impl FnOnce() -> Result<Value, RenderError>,
+    ) -> Result<Value, RenderError> {
+        let before = self.standing.get();
+        let value = work()?;
+        let needed: usize = value.each().map(Series::own_bytes).sum();
+        let taken = self.standing.get() - before;
+        if needed > taken {
+            self.cancel.take(needed - taken)?;
+        } else {
+            self.cancel.give_back(taken - needed);
+        }
+        self.standing.set(before + needed);
+        Ok(value)
+    }
+
     /// Gets all of these that are not here yet, in one batch.
     pub(super) fn prefetch(&self, mut wanted: Vec<FetchRequest>) -> Result<(), RenderError> {
         wanted.retain(|request| !self.fetched.borrow().contains_key(request));
@@ -57,6 +86,7 @@ impl<'a> Session<'a> {
             return Ok(());
         }
         let found = self.source.fetch(&wanted, self.cancel)?;
+        self.cancel.begin(Phase::Functions);
         for query in wanted.iter().filter_map(|request| request.tags.as_ref()) {
             query.check().map_err(|error| RenderError::invalid(format!("seriesByTag: {error}")))?;
         }

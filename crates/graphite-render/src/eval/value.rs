@@ -28,6 +28,16 @@ impl Value {
         }
     }
 
+    /// Each series.
+    pub(super) fn each(&self) -> impl Iterator<Item = &Series> {
+        let (one, many): (&[Series], &[Vec<Series>]) = match self {
+            Value::Series(series) => (series, &[]),
+            Value::Lists(lists) => (&[], lists),
+            Value::Plain(_) => (&[], &[]),
+        };
+        one.iter().chain(many.iter().flatten())
+    }
+
     /// As error messages show it.
     pub(crate) fn describe(&self) -> String {
         match self {

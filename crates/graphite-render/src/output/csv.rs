@@ -9,11 +9,14 @@ use jiff::tz::TimeZone;
 use super::Line;
 use crate::python::number::push_repr;
 
+/// Bytes of a row beside the name, usually at most.
+pub(super) const POINT_BYTES: usize = 32;
+
 /// Appends the rows of all lines, with local times in `tz`. A point without a value has an empty field.
 pub fn write(out: &mut Vec<u8>, lines: &[Line<'_>], tz: &TimeZone) {
     for line in lines {
         let name = quoted(line.name);
-        out.reserve(line.values.len() * (name.len() + 32));
+        out.reserve(line.values.len() * (name.len() + POINT_BYTES));
         for (value, stamp) in line.points() {
             out.extend_from_slice(name.as_bytes());
             out.push(b',');

@@ -6,8 +6,8 @@ use crate::error::RenderError;
 use crate::series::Series;
 
 /// Bytes a point and a name with its tags usually take, for sizing the buffer.
-const POINT_BYTES: usize = 32;
-const LINE_BYTES: usize = 256;
+pub(super) const POINT_BYTES: usize = 32;
+pub(super) const LINE_BYTES: usize = 256;
 
 /// Appends the answer to a request that may want fewer points (`maxDataPoints`) and no nulls (`noNullPoints`).
 ///
@@ -56,6 +56,13 @@ pub fn write_lines(out: &mut Vec<u8>, lines: &[Line<'_>], skip_nulls: bool) {
 }
 
 fn write_line(out: &mut Vec<u8>, line: &Line<'_>, skip_nulls: bool) {
+    open_line(out, line);
+    write_points(out, line, skip_nulls);
+    close_line(out);
+}
+
+/// Appends what stands before the points of a line.
+pub(super) fn open_line(out: &mut Vec<u8>, line: &Line<'_>) {
     out.extend_from_slice(b"{\"target\":");
     push_string(out, line.name);
     out.extend_from_slice(b",\"tags\":{");
@@ -68,6 +75,10 @@ fn write_line(out: &mut Vec<u8>, line: &Line<'_>, skip_nulls: bool) {
         push_string(out, value);
     }
     out.extend_from_slice(b"},\"datapoints\":[");
+}
+
+/// Appends the points of a line.
+pub(super) fn write_points(out: &mut Vec<u8>, line: &Line<'_>, skip_nulls: bool) {
     let start = out.len();
     let mut page = Page::new(out);
     for (value, stamp) in line.points() {
@@ -84,6 +95,10 @@ fn write_line(out: &mut Vec<u8>, line: &Line<'_>, skip_nulls: bool) {
     if out.len() > start {
         out.pop();
     }
+}
+
+/// Appends what stands behind the points of a line.
+pub(super) fn close_line(out: &mut Vec<u8>) {
     out.extend_from_slice(b"]}");
 }
 

@@ -1,6 +1,7 @@
 //! What a render answers with, if it is not a picture: series written as text or records.
 
 pub mod csv;
+mod document;
 pub mod dygraph;
 pub mod json;
 mod page;
@@ -12,6 +13,7 @@ pub mod thin;
 use std::borrow::Cow;
 
 use crate::series::Series;
+pub use document::{Document, Form, Part};
 
 /// A series as an output format sees it.
 #[derive(Clone, Debug)]

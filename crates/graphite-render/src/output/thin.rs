@@ -6,14 +6,49 @@ use super::Line;
 use crate::error::RenderError;
 use crate::series::Series;
 
-/// Consolidates each series to at most about `max` points, with its own function and xFilesFactor.
+/// How the series of an answer become shorter.
 ///
 /// As in graphite-web the number of points is judged over the time that all series span together, buckets begin at
 /// multiples of their length, and what lies before the first such multiple is dropped (up to one value of it).
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Thinning {
+    span: i64,
+    max: usize,
+}
+
+impl Thinning {
+    /// For these series together.
+    pub(super) fn of(series: &[Series], max: usize) -> Self {
+        let from = series.iter().map(|s| s.start).min().unwrap_or(0);
+        let until = series.iter().map(|s| s.end).max().unwrap_or(0);
+        Self { span: until - from, max }
+    }
+
+    /// A series with as many points as it may have.
+    pub(super) fn line<'a>(&self, series: &'a Series) -> Result<Line<'a>, RenderError> {
+        if self.max == 1 { one_point(series) } else { fewer_points(series, self.span, self.max) }
+    }
+
+    /// Does a series have more points than it may have?
+    pub(super) fn shortens(&self, series: &Series) -> bool {
+        self.max == 1 || (self.max as f64) < points(series, self.span)
+    }
+
+    /// Points that a series may have.
+    pub(super) fn max(&self) -> usize {
+        self.max
+    }
+}
+
+/// Consolidates each series to at most about `max` points, with its own function and xFilesFactor.
 pub fn thin(series: &[Series], max: usize) -> Result<Vec<Line<'_>>, RenderError> {
-    let from = series.iter().map(|s| s.start).min().unwrap_or(0);
-    let until = series.iter().map(|s| s.end).max().unwrap_or(0);
-    series.iter().map(|s| if max == 1 { one_point(s) } else { fewer_points(s, until - from, max) }).collect()
+    let thinning = Thinning::of(series, max);
+    series.iter().map(|series| thinning.line(series)).collect()
+}
+
+/// The points that a series of this step has over so many seconds.
+fn points(series: &Series, span: i64) -> f64 {
+    span as f64 / series.step.max(1) as f64
 }
 
 fn one_point(series: &Series) -> Result<Line<'_>, RenderError> {
@@ -22,8 +57,7 @@ fn one_point(series: &Series) -> Result<Line<'_>, RenderError> {
 }
 
 fn fewer_points(series: &Series, span: i64, max: usize) -> Result<Line<'_>, RenderError> {
-    let step = series.step.max(1);
-    let points = span as f64 / step as f64;
+    let (step, points) = (series.step.max(1), points(series, span));
     if max as f64 >= points {
         return Ok(Line::from(series));
     }

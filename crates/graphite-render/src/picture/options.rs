@@ -97,7 +97,19 @@ pub struct Options {
 const MAX_SIDE: u32 = 8000;
 const MAX_PIXELS: f64 = 32e6;
 
+/// Bytes of a pixel: its colour, the mask of the drawing area, and the compressed picture beside its rows.
+const PIXEL_BYTES: f64 = 10.0;
+
 impl Options {
+    /// Bytes that a picture takes beside its points.
+    pub fn room(&self) -> usize {
+        (self.pixels() * PIXEL_BYTES) as usize
+    }
+
+    fn pixels(&self) -> f64 {
+        f64::from(self.width) * f64::from(self.height) * f64::from(self.pixel_ratio).powi(2)
+    }
+
     /// Reads the options through `get`, which knows the parameters of the request. The error is a text for the client.
     pub fn read<'p>(get: &dyn Fn(&str) -> Option<&'p str>) -> Result<Self, String> {
         let reader = Reader { get };
@@ -144,8 +156,7 @@ impl Options {
     }
 
     fn check_size(self) -> Result<Self, String> {
-        let pixels = f64::from(self.width) * f64::from(self.height) * f64::from(self.pixel_ratio).powi(2);
-        if pixels > MAX_PIXELS {
+        if self.pixels() > MAX_PIXELS {
             return Err(format!(
                 "a picture of {} by {} pixels at pixelRatio {} is too large; {MAX_PIXELS} pixels are drawn at most",
                 self.width, self.height, self.pixel_ratio

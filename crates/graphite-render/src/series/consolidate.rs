@@ -38,6 +38,11 @@ impl Consolidation {
         &self.0
     }
 
+    /// Is there such a function?
+    pub(crate) fn check(&self) -> Result<(), RenderError> {
+        self.method().map(drop)
+    }
+
     /// Buckets of `per_point` values, each with one value at the end. A bucket needs at least one known value, and
     /// known / `per_point` must reach the xFilesFactor, also for a shorter last bucket.
     pub fn consolidate(&self, values: &[f64], per_point: usize, xff: f64) -> Result<Vec<f64>, RenderError> {

@@ -145,6 +145,17 @@ impl Series {
         self.drawing.get_or_insert_default()
     }
 
+    /// Bytes of its values, if nobody else holds them.
+    pub(crate) fn own_value_bytes(&self) -> usize {
+        let holders = 1 + usize::from(self.is_counted());
+        if Arc::strong_count(&self.values) > holders { 0 } else { size_of_val(&*self.values) }
+    }
+
+    /// Bytes of memory that only it takes.
+    pub(crate) fn own_bytes(&self) -> usize {
+        size_of::<Self>() + self.name.len() + self.own_value_bytes()
+    }
+
     /// Values that are not null.
     pub fn known(&self) -> usize {
         self.values.iter().filter(|v| !v.is_nan()).count()
@@ -169,6 +180,18 @@ mod tests {
             (text(&counted, Aggregation::Sum), text(&counted, Aggregation::Count)),
             ("5.0".into(), "3".into())
         );
+    }
+
+    #[test]
+    fn values_that_others_hold_are_not_its_own() {
+        let series = Series::new("a", (0, 20, 10), vec![1.0, 2.0], 0.0);
+        let alone = series.own_bytes();
+        assert_eq!(series.clone().counted().own_value_bytes(), 0);
+        let mut other = series.clone();
+        assert_eq!((series.own_bytes(), other.own_bytes()), (alone - 16, alone - 16));
+        other.map(|v| v + 1.0);
+        assert_eq!((series.own_bytes(), other.own_bytes()), (alone, alone));
+        assert_eq!(series.counted().own_bytes(), alone);
     }
 
     #[test]

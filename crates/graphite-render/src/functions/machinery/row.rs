@@ -202,6 +202,11 @@ impl Row {
         Self { name, alias_of: None, group, params, description, aggregator: false, reach: None, run }
     }
 
+    /// Does it make a series of new values of each series that it gets? Other functions combine, choose, rename or draw them.
+    pub(crate) fn makes_values(&self) -> bool {
+        matches!(self.group, "Transform" | "Calculate" | "Filter Data")
+    }
+
     /// A short form.
     pub(crate) const fn alias_of(self, name: &'static str) -> Self {
         Self { alias_of: Some(name), ..self }
