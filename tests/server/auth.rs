@@ -496,3 +496,20 @@ fn a_login_without_a_user_or_a_file_is_refused_at_the_start() {
         text(&output)
     );
 }
+
+#[test]
+fn a_query_is_listed_under_the_name_of_who_asked() {
+    let house = House::start(Setup::new());
+    house.store(&format!("servers.web1.load 1 {}\n", now()));
+    assert_eq!(house.ask("near", "GET", "/render?target=servers.web1.load&format=json", "").0, 200);
+    let mut last = Value::Null;
+    wait_until("the end of the query", || {
+        let queries = house.json("admin", "/internal/queries");
+        last = queries.pointer("/most_frequent/0/last").cloned().unwrap_or_default();
+        last["outcome"] == "answered"
+    });
+    assert_eq!((&last["user"], &last["query"]), (&"near".into(), &"servers.web1.load".into()), "{last}");
+    for who in ["reader", "nearadmin"] {
+        assert_eq!(house.ask(who, "GET", "/internal/queries", "").0, 403, "{who}");
+    }
+}
