@@ -36,6 +36,8 @@ pub(super) struct OwnMetrics {
     prefix: String,
     interval_secs: f64,
     last: Counted,
+    /// The interval of the last points, counted since 1970.
+    told: u64,
 }
 
 impl Counted {
@@ -66,11 +68,17 @@ impl OwnMetrics {
         let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
         let host = host.trim().replace('.', "_");
         let last = Counted::of(telemetry, &Process::read());
-        Self { prefix: prefix.replace("{host}", &host), interval_secs, last }
+        Self { prefix: prefix.replace("{host}", &host), interval_secs, last, told: 0 }
     }
 
     /// The points of this interval. Unknown numbers have no point, such as the latency of an endpoint without requests.
     pub(super) fn points(&mut self, engine: &Engine) -> Vec<(Arc<str>, Point)> {
+        let timestamp = now();
+        // Threads do not wake exactly on time. A second point in the same slot would replace the first, and what that one counted.
+        let interval = (f64::from(timestamp) / self.interval_secs) as u64;
+        if std::mem::replace(&mut self.told, interval) == interval {
+            return Vec::new();
+        }
         let process = Process::read();
         let is = Counted::of(&engine.telemetry, &process);
         let was = std::mem::replace(&mut self.last, is);
@@ -80,7 +88,6 @@ impl OwnMetrics {
         let disk = engine.disk();
         told.push(("disk.used".to_owned(), disk.used() as f64));
         told.extend(disk.free.map(|free| ("disk.free".to_owned(), free as f64)));
-        let timestamp = now();
         let point = |(name, value): (String, f64)| {
             (Arc::from(format!("{}.{name}", self.prefix)), Point { timestamp, value })
         };
