@@ -406,7 +406,7 @@ pub enum Command {
     Repair(Repair),
     /// Make, list and revoke logins
     ///
-    /// Writes the files of [auth] in the configuration: auth.users_file, auth.tokens_file and auth.htpasswd_file. A running server
+    /// Writes the files of `[auth]` in the configuration: auth.users_file, auth.tokens_file and auth.htpasswd_file. A running server
     /// reads them again within a second or two.
     #[command(after_help = "Examples:
   plumbago user add ann --role admin --password
