@@ -176,7 +176,7 @@ impl Hunt<'_> {
 struct Walk<'s> {
     scope: &'s Scope,
     ways: Vec<Way>,
-    /// Where each of them stands in the scope.
+    /// How each of them relates to the scope.
     places: Vec<Place>,
     /// The directory being read, and the next of its children.
     at: usize,

@@ -10,7 +10,7 @@ use plumbago_model::{Cancel, MetricId, Policy, PolicyId, QueryError, SlotRange, 
 /// Metrics read together: enough to read a page of a block only once, few enough to split over two cores.
 const READ_BATCH: usize = 64;
 
-/// Bytes of a slot while it is read: a value and a count. The values that come out are counted by whoever asked for them.
+/// Bytes of a slot while it is read: a value and a count. The caller counts the values that come out.
 const SLOT_BYTES: usize = 16;
 
 /// Values of one metric over a window; NaN where a slot is empty.

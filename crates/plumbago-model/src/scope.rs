@@ -45,7 +45,7 @@ impl Scope {
     }
 }
 
-/// Where a path without tags stands in a scope. With its next component it may stand elsewhere.
+/// How a path without tags relates to a scope. Its next component can change that.
 #[derive(Clone, Debug)]
 pub enum Place {
     /// It is inside, and so is all below.

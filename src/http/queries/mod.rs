@@ -5,7 +5,7 @@
 //! | `question` | what is asked, and by whom                                       |
 //! | `query`    | one query while it runs: its memory, its time by phase           |
 //! | `memory`   | the memory that all queries share                                |
-//! | `report`   | what is told of a query while it runs and afterwards             |
+//! | `report`   | what an operator sees of a query while it runs and afterwards    |
 //! | `ranking`  | the slowest and the most frequent queries                        |
 //! | `slow_log` | a line in the log for each slow query                            |
 //! | `calls`    | `/internal/queries`                                              |

@@ -77,7 +77,7 @@ impl Times {
     }
 }
 
-/// For whoever collects spans; the log does not show it.
+/// For programs that collect spans; the log does not show it.
 fn span_of(phase: Phase) -> Span {
     tracing::debug_span!("phase", name = phase.name())
 }

@@ -1,4 +1,4 @@
-//! What is told of a query, while it runs and afterwards.
+//! What an operator sees of a query, while it runs and afterwards.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ pub(in crate::http) const POINTS: HeaderName = HeaderName::from_static("x-plumba
 pub(in crate::http) const MEMORY: HeaderName = HeaderName::from_static("x-plumbago-memory");
 pub(in crate::http) const MILLIS: HeaderName = HeaderName::from_static("x-plumbago-millis");
 
-/// What is told of a query.
+/// What an operator sees of a query.
 #[derive(Clone, Debug)]
 pub(in crate::http) struct Report {
     pub(super) id: u64,

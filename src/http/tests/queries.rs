@@ -1,4 +1,4 @@
-//! `/internal/queries`: what is told of queries, and that a call can cancel one.
+//! `/internal/queries`: what an operator sees of queries, and that a call can cancel one.
 
 use std::io::{Read as _, Write as _};
 
