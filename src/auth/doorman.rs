@@ -106,7 +106,7 @@ impl Doorman {
         }))
     }
 
-    /// Who it is that shows this. `from` is where they are.
+    /// Identifies the caller by what the request shows. `from` is the caller's address.
     pub async fn admit(&self, offer: Offer, from: IpAddr) -> Result<Caller, Denied> {
         let files = self.files.current();
         let user = match offer {
@@ -123,7 +123,7 @@ impl Doorman {
         self.caller(&files, user, from)
     }
 
-    /// Begins a session for who has this password, or this token in its place.
+    /// Begins a session for the user with this password, or with this token in its place.
     pub async fn log_in(&self, user: &str, password: String, from: IpAddr) -> Result<Session, Denied> {
         let files = self.files.current();
         let proven = match tokens::is_token(&password) {
@@ -137,7 +137,7 @@ impl Doorman {
         Ok(Session { id, lasts, caller })
     }
 
-    /// Who a sender over TLS is, by its certificate. Nobody in particular, if certificates are no names of users here.
+    /// Identifies a sender over TLS by its certificate. None if certificates do not name users here.
     pub fn sender(&self, certificate: Option<&str>, from: IpAddr) -> Result<Option<Caller>, Denied> {
         if !self.config.certificates {
             return Ok(None);

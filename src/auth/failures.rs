@@ -1,4 +1,4 @@
-//! Wrong logins by address: who tries too many has to wait.
+//! Wrong logins by address. An address with too many of them has to wait.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -63,7 +63,7 @@ impl Failures {
     }
 }
 
-/// Who has one address of IPv6 has the 2^64 that begin like it.
+/// The owner of one IPv6 address usually has all 2^64 that share its first half, so they count as one.
 fn holder(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => Ipv6Addr::from(u128::from(address) & !u128::from(u64::MAX)).into(),

@@ -85,7 +85,7 @@ impl Watched {
 
     /// What the files say now, or said a moment ago.
     pub(super) fn current(&self) -> Arc<Files> {
-        // Who does not get the lock need not wait: somebody else is looking.
+        // A caller that does not get the lock need not wait: another one is looking.
         if let Some(mut seen) = self.seen.try_lock()
             && seen.looked.elapsed() >= LOOK_EVERY
         {

@@ -78,7 +78,7 @@ impl House {
 }
 
 #[test]
-fn whoever_proves_a_name_has_its_role_and_scope() {
+fn a_proven_name_has_its_role_and_scope() {
     let house = House::new();
     let ann = house.password("open sesame").unwrap();
     assert_eq!((&*ann.name, ann.role, ann.scope.is_everything()), ("ann", Role::Admin, true));

@@ -108,7 +108,7 @@ async fn receive<P: Protocol>(
         }
         let patience = match stop.phase() {
             Phase::Running => intake.idle_limit(),
-            // Who heeds it may take its time.
+            // A sender that obeys it may take its time.
             Phase::Draining(_) if half_closed => Duration::MAX,
             // It makes no lull, so one of its pauses must do, while there is likely more of it to come.
             Phase::Parting(_) if !half_closed => pause / 2,

@@ -341,7 +341,7 @@ async fn a_stop_does_not_wait_for_ever() {
 }
 
 #[tokio::test]
-async fn a_sender_that_heeds_no_stop_cannot_write_into_the_void() {
+async fn a_sender_that_ignores_a_stop_cannot_write_into_the_void() {
     let bench = Bench::new(Ingest { drain_timeout: Duration::ZERO, ..Ingest::default() });
     let (address, task) = bench.plaintext().await;
     let mut client = connect(address).await;

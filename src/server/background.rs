@@ -45,7 +45,7 @@ impl Ending {
     }
 }
 
-/// What a thread does until it is told to end.
+/// What a thread does until it is asked to end.
 type Body = Box<dyn FnOnce(&Engine, &Ending) + Send>;
 
 /// The threads of one server.

@@ -1,8 +1,8 @@
 //! The memory that all queries share.
 //!
-//! Who has none yet waits in line, so that a large query is not overtaken by small ones for ever. Who has some and needs more comes first,
-//! because the others wait for what it has. Only one such query waits at a time: if two waited for each other, neither would end, so
-//! the second one is refused.
+//! A query that has none yet waits in line, so that small ones cannot overtake a large one for ever. A query that has some and
+//! needs more comes first, because the others wait for what it has. Only one such query waits at a time: if two waited for each
+//! other, neither would end, so the second one is refused.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Events: what is taken, what is found, how it is told.
+//! Events: which are accepted, which are found, and how they are written.
 
 use std::time::Duration;
 

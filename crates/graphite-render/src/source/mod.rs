@@ -69,7 +69,7 @@ pub trait Source: Send + Sync {
     /// have data in the window, gives an empty list. The calls of one batch may run in parallel.
     fn fetch(&self, requests: &[FetchRequest], cancel: &Cancel) -> Result<Vec<Vec<Fetched>>, QueryError>;
 
-    /// The seconds of the events that `filter` takes, ascending; a second is told once for each of its events. A source
+    /// The seconds of the events that `filter` takes, ascending; a second appears once for each of its events. A source
     /// need not have any.
     fn event_times(&self, _filter: &EventFilter, _cancel: &Cancel) -> Result<Vec<u32>, QueryError> {
         Ok(Vec::new())

@@ -6,7 +6,7 @@ use crate::eval::Value;
 use crate::grammar::{Call, Literal};
 use crate::request::{Request, TimeRange};
 
-/// A function: what is told about it, how its arguments are read, and what it does.
+/// A function: its description, how its arguments are read, and what it computes.
 pub struct Row {
     /// The name in targets.
     pub name: &'static str,
