@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use super::record::{FRAME_HEADER, MAX_RECORD, decode};
 use super::{LogError, Record};
+use plumbago_model::count;
 
 pub(super) const MAGIC: &[u8; 8] = b"PLBGLOG\0";
 pub(super) const VERSION: u32 = 1;
@@ -106,7 +107,7 @@ fn replay_segment(
     let (magic, version) = header.split_at(MAGIC.len());
     let version = le_u32(version);
     if magic != MAGIC {
-        damage(0, format!("not a log segment; {} bytes not read", bytes.len()));
+        damage(0, format!("not a log segment; {} not read", count(bytes.len(), "byte")));
         return Ok(());
     }
     if version != VERSION {
@@ -126,11 +127,11 @@ fn replay_segment(
                 at = next;
             }
             Frame::BadChecksum(next) => {
-                damage(at, format!("wrong checksum; one record of {} bytes left out", next - at));
+                damage(at, format!("wrong checksum; one record of {} left out", count(next - at, "byte")));
                 at = next;
             }
             Frame::Torn => {
-                damage(at, format!("the record is torn; {} bytes left out", bytes.len() - at));
+                damage(at, format!("the record is torn; {} left out", count(bytes.len() - at, "byte")));
                 return Ok(());
             }
         }

@@ -19,6 +19,7 @@ use crate::config::{Loaded, Sources};
 use crate::http::{self, Backend, Listeners, Service};
 use crate::receive::{Receiver, Sink};
 use crate::telemetry::Telemetry;
+use plumbago_model::count;
 
 /// Runs the server until Ctrl-C or SIGTERM; then drains and returns.
 pub fn run(loaded: Loaded, sources: Sources) -> Result<()> {
@@ -123,7 +124,8 @@ pub fn run(loaded: Loaded, sources: Sources) -> Result<()> {
     match engine.store.upstream.spooled_points() {
         None => eprintln!("stopped: everything is on disk"),
         Some(spooled) => eprintln!(
-            "stopped: everything is on disk; {spooled} points go to the cluster after the next start"
+            "stopped: everything is on disk; what waits for the cluster is sent after the next start: {}",
+            count(spooled, "point")
         ),
     }
     Ok(())
@@ -231,7 +233,7 @@ fn announce(engine: &Engine, sockets: &Sockets<TcpListener>, listeners: &Listene
         writeln!(out, "queries   {cache_query} (carbon's cache queries)")?;
     }
     let path = std::path::absolute(&engine.config.store.path)?;
-    writeln!(out, "data      {} ({} metrics)", path.display(), engine.index.read().len())?;
+    writeln!(out, "data      {} ({})", path.display(), count(engine.index.read().len(), "metric"))?;
     if let (Some(carbon), Some(http)) = (carbon, http) {
         let (ip, port) = (carbon.ip(), carbon.port());
         writeln!(out, "send      echo \"hello.world 42 $(date +%s)\" > /dev/tcp/{ip}/{port}")?;

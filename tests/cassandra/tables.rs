@@ -126,7 +126,7 @@ fn a_stop_does_not_wait_for_tables_that_are_being_made() {
     assert!(server.stop("TERM").0.success());
 }
 
-/// Rows are found by where a partition begins: who cuts partitions differently writes where nobody looks.
+/// Readers find rows by where a partition begins. A server that cuts partitions in another way writes where nobody looks.
 #[test]
 fn a_server_refuses_tables_that_cut_their_partitions_in_another_way() {
     let test = "a_server_refuses_tables_that_cut_their_partitions_in_another_way";

@@ -191,7 +191,7 @@ impl Found {
         self.0.iter().any(|difference| difference.weight == Weight::Missing)
     }
 
-    /// SchemaWatch that are not what this server would write to.
+    /// Tables that are not what this server would write to.
     fn wrong(&self) -> Option<ClusterError> {
         let wrong = self.of(|d| d.weight == Weight::Wrong && d.subject == Subject::Table);
         let texts: Vec<&str> = wrong.iter().map(|difference| difference.text.as_str()).collect();
