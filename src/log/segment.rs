@@ -110,6 +110,7 @@ fn replay_segment(
         damage(0, format!("not a log segment; {} not read", count(bytes.len(), "byte")));
         return Ok(());
     }
+    // Not damage: another version of Plumbago wrote records here that this one would lose.
     if version != VERSION {
         return Err(LogError::Version { path: path.to_owned(), found: version });
     }
@@ -130,6 +131,7 @@ fn replay_segment(
                 damage(at, format!("wrong checksum; one record of {} left out", count(next - at, "byte")));
                 at = next;
             }
+            // Nothing says where the next record begins. At the end of the last segment, this is what a crash leaves.
             Frame::Torn => {
                 damage(at, format!("the record is torn; {} left out", count(bytes.len() - at, "byte")));
                 return Ok(());
@@ -139,6 +141,8 @@ fn replay_segment(
     Ok(())
 }
 
+/// What is at a place of a segment, and where the next record begins. Only the length of a record leads to the next one: if it is
+/// implausible, nothing behind it can be found; if it is plausible but wrong, the checksums of what follows do not match.
 enum Frame<'a> {
     Good(&'a [u8], usize),
     BadChecksum(usize),

@@ -122,14 +122,14 @@ pub fn run(loaded: Loaded, sources: Sources) -> Result<()> {
     }
     engine.points.cut().context("writing the points in memory to the store; they stay in the log")?;
     engine.store.upstream.leave(&*engine);
-    match engine.store.upstream.spooled_points() {
-        None => eprintln!("stopped: everything is on disk"),
-        Some(spooled) => eprintln!(
-            "stopped: everything is on disk; what waits for the cluster is sent after the next start: {}",
-            count(spooled, "point")
-        ),
-    }
+    say_stopped(engine.store.upstream.spooled_points());
     Ok(())
+}
+
+fn say_stopped(spooled: Option<u64>) {
+    let left = spooled
+        .map(|spooled| format!("; sent to the cluster after the next start: {}", count(spooled, "point")));
+    eprintln!("stopped: everything is on disk{}", left.unwrap_or_default());
 }
 
 /// Waits for a stop signal, or for a failed thread and `server.failure_grace` after it. Reloads at each SIGHUP.
