@@ -12,6 +12,7 @@
 //! | 2    | [`parse`]   | bytes become points: carbon plaintext and pickle, no I/O            |
 //! | 2½   | [`rules`]   | names are refused, renamed and gathered, where somebody asks for it |
 //! | 3    | [`resolve`] | a name becomes a metric id, created at first sight                  |
+//! | 3½   | [`quotas`]  | what is over a quota is refused, where somebody asks for it         |
 //! | 4    | [`rollup`]  | points go through the log into memory, are cut into stages, and aggregated |
 //! | 5    | [`log`]     | its write-ahead log: what was accepted survives a crash             |
 //! | 6    | [`store`]   | the seam, and behind it the embedded store and a cluster            |
@@ -32,6 +33,8 @@ pub mod receive;
 pub mod parse;
 
 pub mod rules;
+
+pub mod quotas;
 
 pub mod resolve;
 

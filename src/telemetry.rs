@@ -1,13 +1,14 @@
 //! What the server counts and measures, and the Prometheus text of it.
 //!
 //! Most numbers are a row of the table below. What has labels is a file of its own: requests by endpoint in `endpoints`, bytes
-//! by part and stage in `disk`. `process` reads what the system knows of this process.
+//! by part and stage in `disk`, quotas in `quotas`. `process` reads what the system knows of this process.
 
 mod disk;
 mod endpoints;
 mod histogram;
 mod logins;
 mod process;
+mod quotas;
 mod refusal;
 mod text;
 
@@ -23,6 +24,7 @@ pub use endpoints::Endpoints;
 pub use histogram::{Durations, Histogram};
 pub use logins::{Logins, TurnedAway};
 pub use process::Process;
+pub use quotas::QuotaUse;
 pub use refusal::Refusal;
 
 /// A number that is read while it changes.
@@ -62,6 +64,7 @@ macro_rules! telemetry {
             /// Callers who were turned away.
             pub logins: Logins,
             disk: Mutex<Disk>,
+            quotas: Mutex<Vec<QuotaUse>>,
             rejected: [Counter; Reject::ALL.len()],
             refused: [Counter; Refusal::ALL.len()],
             thread_failures: Mutex<BTreeMap<&'static str, u64>>,
@@ -174,6 +177,11 @@ impl Telemetry {
         *self.disk.lock() = disk;
     }
 
+    /// Sets the numbers of all quotas.
+    pub fn set_quotas(&self, quotas: Vec<QuotaUse>) {
+        *self.quotas.lock() = quotas;
+    }
+
     /// The Prometheus text format, with what the system says of this process now.
     pub fn prometheus(&self) -> String {
         let mut text = Text::new();
@@ -182,6 +190,7 @@ impl Telemetry {
         self.endpoints.write(&mut text);
         self.logins.write(&mut text);
         self.disk.lock().write(&mut text);
+        quotas::write(&self.quotas.lock(), &mut text);
         Process::read().write(&mut text);
         text.finish()
     }

@@ -44,6 +44,7 @@ targets! {
     name at "../fuzz/fuzz_targets/name.rs"
     pickle at "../fuzz/fuzz_targets/pickle.rs"
     plaintext at "../fuzz/fuzz_targets/plaintext.rs"
+    quotas at "../fuzz/fuzz_targets/quotas.rs"
     tags at "../fuzz/fuzz_targets/tags.rs"
     target at "../fuzz/fuzz_targets/target.rs"
     time at "../fuzz/fuzz_targets/time.rs"

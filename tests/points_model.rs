@@ -112,7 +112,7 @@ impl Engine {
         let store = Embedded::open(dir).unwrap();
         let mut known = Known::default();
         let (blocks, catalogue) = (Arc::clone(&store.points), Arc::clone(&store.metrics));
-        let Opened { points, next_id } =
+        let Opened { points, next_id, .. } =
             Points::open(blocks, catalogue, &store.log_dir, 1_000_000, now, &mut known).unwrap();
         Self { store, points, next_id, known }
     }

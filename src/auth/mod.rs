@@ -10,6 +10,7 @@
 //! | `sessions.rs`  | logins on the page                                                |
 //! | `verified.rs`  | passwords that were right a moment ago                            |
 //! | `failures.rs`  | wrong logins by address                                           |
+//! | `sender.rs`    | who sends points                                                  |
 //! | `entries.rs`   | lines of these files, written and removed                         |
 //!
 //! What a role and a scope allow is decided elsewhere: the role where a call comes in, the scope where metrics are found.
@@ -19,6 +20,7 @@ pub mod entries;
 mod failures;
 mod files;
 mod passwords;
+mod sender;
 mod sessions;
 mod tokens;
 mod users;
@@ -29,6 +31,7 @@ mod tests;
 
 pub use doorman::{Denied, Doorman, Offer, Session};
 pub use files::FileError;
+pub use sender::Sender;
 pub use tokens::{Token, new_token};
 pub use users::User;
 

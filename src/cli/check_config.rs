@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{CheckConfig, Output, UsageError, operations, words};
+use super::{CheckConfig, Output, UsageError, check_quota, operations, words};
 use crate::config::{Loaded, Matched, Rule, Setting};
 use crate::rules::{Outcome, Rules};
 use plumbago_model::{Aggregator, Retention};
@@ -31,9 +31,11 @@ pub(super) fn run(
                 Output::Text => {
                     print_outcome(&outcome, out)?;
                     print_policy(&stored, &matched, out)?;
+                    check_quota::print(&loaded.config.quotas, &stored, out)?;
                 }
                 Output::Json => {
-                    let rules = json!({ "refused": outcome.refused, "aggregates": outcome.aggregates });
+                    let quotas = check_quota::json(&loaded.config.quotas, &stored);
+                    let rules = json!({ "refused": outcome.refused, "aggregates": outcome.aggregates, "quotas": quotas });
                     print_json(&with(policy_json(&stored, &matched), rules), out)?;
                 }
             }
@@ -76,7 +78,8 @@ fn print_settings(loaded: &Loaded, out: &mut dyn Write) -> std::io::Result<()> {
     for rule in &rules.aggregation {
         writeln!(out, "#   {}: {}", describe(rule), aggregation_words(rule.gives))?;
     }
-    writeln!(out, "#   all others: {}", aggregation_words(rules.default_aggregation))
+    writeln!(out, "#   all others: {}", aggregation_words(rules.default_aggregation))?;
+    check_quota::print_all(&loaded.config.quotas, out)
 }
 
 /// Is it a password that is set?
@@ -132,6 +135,7 @@ fn settings_json(loaded: &Loaded) -> Value {
         "settings": loaded.settings.iter().map(setting).collect::<serde_json::Map<_, _>>(),
         "retention_rules": rules.schemas.iter().map(retention).collect::<Vec<_>>(),
         "aggregation_rules": rules.aggregation.iter().map(aggregation).collect::<Vec<_>>(),
+        "quotas": check_quota::all_json(&loaded.config.quotas),
         "warnings": loaded.warnings,
     })
 }

@@ -4,6 +4,7 @@
 
 mod arguments;
 mod check_config;
+mod check_quota;
 mod estimate;
 mod logging;
 pub mod man;

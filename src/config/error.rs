@@ -54,6 +54,16 @@ pub enum ConfigError {
         /// What is wrong, with the value.
         message: String,
     },
+    /// A quota that cannot be used.
+    #[error("{place}: quota `{quota}`: {message}", place = at.exact())]
+    BadQuota {
+        /// Where.
+        at: Origin,
+        /// Its name.
+        quota: String,
+        /// What is wrong, with the value.
+        message: String,
+    },
     /// A `--set` without `=`.
     #[error("--set {0}: write it as section.key=value, for example --set listen.http=0.0.0.0:8080")]
     BadFlag(String),

@@ -45,7 +45,8 @@ impl Key {
 
     /// Does a reload put it in force? All others need a restart.
     pub fn is_reloaded(&self) -> bool {
-        self.section == "retention" || (self.section, self.name) == ("kairosdb", "retention")
+        let others = [("", "quota"), ("ingest", "quotas_file"), ("kairosdb", "retention")];
+        self.section == "retention" || others.contains(&(self.section, self.name))
     }
 
     /// The default, checked and in canonical form.
@@ -56,10 +57,11 @@ impl Key {
     }
 }
 
-/// `section.name`
+/// `section.name`, or the name alone of what stands above all sections.
 impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{}", self.section, self.name)
+        let dot = if self.section.is_empty() { "" } else { "." };
+        write!(f, "{}{dot}{}", self.section, self.name)
     }
 }
 
@@ -68,7 +70,8 @@ pub(super) const VARIABLE_PREFIX: &str = "PLUMBAGO_";
 
 /// The place of a key in [`KEYS`].
 pub(super) fn position(path: &str) -> Option<usize> {
-    let (section, name) = path.rsplit_once('.')?;
+    // One key stands above all sections.
+    let (section, name) = path.rsplit_once('.').unwrap_or(("", path));
     KEYS.iter().position(|key| key.section == section && key.name == name)
 }
 

@@ -13,8 +13,8 @@ use super::resolved::{
 };
 use super::retention_rules::{DEFAULT_AGGREGATION, Forgetting, RetentionRules};
 use super::{
-    Auth, Cassandra, ConfigError, Listen, ListenTls, Origin, Settings, Sources, Tls, document,
-    storage_aggregation, storage_schemas,
+    Auth, Cassandra, ConfigError, Listen, ListenTls, Origin, Quota, Settings, Sources, Tls, document,
+    read_storage_quotas, storage_aggregation, storage_schemas,
 };
 
 /// A configuration and where it came from.
@@ -44,7 +44,8 @@ impl Loaded {
         let raw = settings.to_raw();
         let mut warnings = Vec::new();
         let retention = retention_rules(&raw, &mut settings, &mut warnings)?;
-        let config = resolve(raw, retention, &settings)?;
+        let quotas = quotas(&raw.ingest.quotas_file, &mut settings, &mut warnings)?;
+        let config = Config { quotas, ..resolve(raw, retention, &settings)? };
         refuse_shared_address(&config.listen, &settings)?;
         Ok(Self { config, settings, file: sources.file.clone(), warnings })
     }
@@ -166,6 +167,28 @@ fn retention_rules(
     })
 }
 
+/// Our own quotas, and then go-carbon's. Counters go by name, so a name that is taken by ours is an error.
+fn quotas(
+    file: &MaybePath,
+    settings: &mut Settings,
+    warnings: &mut Vec<String>,
+) -> Result<Vec<Quota>, ConfigError> {
+    const KEY: &str = "ingest.quotas_file";
+    let mut quotas = settings.quotas.clone();
+    let Some((path, text)) = carbon_file(KEY, file, settings)? else { return Ok(quotas) };
+    for quota in read_storage_quotas(&path, &text, warnings)? {
+        if let Some(own) = settings.quotas.iter().find(|own| own.name == quota.name) {
+            let message = format!(
+                "the quota `{}` at {} has the same name as that at {}; rename yours",
+                quota.name, quota.origin, own.origin
+            );
+            return Err(ConfigError::BadValue { at: settings.origin(KEY), key: KEY.to_owned(), message });
+        }
+        quotas.push(quota);
+    }
+    Ok(quotas)
+}
+
 /// The text of a rule file. Only a default file may be missing.
 fn carbon_file(
     key: &str,
@@ -199,6 +222,7 @@ fn resolve(raw: Raw, retention: RetentionRules, settings: &Settings) -> Result<C
         retention,
         rules: resolve_name_rules(raw.rules),
         server: Server { failure_grace: raw.server.failure_grace.0 },
+        quotas: Vec::new(),
         own_metrics: OwnMetrics {
             interval: raw.telemetry.carbon_interval.0,
             prefix: raw.telemetry.carbon_prefix.0,
@@ -279,6 +303,7 @@ fn resolve_ingest(raw: raw::Ingest) -> Ingest {
         idle_timeout: raw.idle_timeout.0,
         max_creates_per_second: raw.max_creates_per_second.0,
         max_metrics: raw.max_metrics.0,
+        max_tag_values: raw.max_tag_values.0,
         max_future: raw.max_future.0,
         keep_infinite: raw.keep_infinite.0,
         max_event_bytes: to_usize(raw.max_event_bytes.0),

@@ -6,6 +6,7 @@
 //! | 2    | `sources`                                                  | which file, which variables, which flags     |
 //! | 3    | `document`, `settings`                                     | layers: each key gets a value and its origin |
 //! | 4    | `inline_rule`, `storage_schemas`, `storage_aggregation`    | rules, from our file and from carbon's       |
+//! |      | `inline_quota`, `storage_quotas`                           | quotas, from our file and from go-carbon's   |
 //! | 5    | `load`, `resolved`, `listen`, `auth`, `cassandra`           | every value checked, ready for the program   |
 //! | 6    | `rules`, `matcher`                                         | which policy a name gets                     |
 //!
@@ -17,6 +18,7 @@ mod cassandra;
 mod document;
 mod error;
 mod ini;
+mod inline_quota;
 mod inline_rule;
 mod keys;
 mod kinds;
@@ -26,6 +28,7 @@ mod machine;
 mod origin;
 mod page_origins;
 mod policy_matcher;
+mod quota;
 mod raw;
 mod reference;
 mod resolved;
@@ -33,6 +36,7 @@ mod retention_rules;
 mod settings;
 mod sources;
 mod storage_aggregation;
+mod storage_quotas;
 mod storage_schemas;
 
 pub use addresses::{Addresses, Network};
@@ -45,6 +49,7 @@ pub use load::Loaded;
 pub use origin::Origin;
 pub use page_origins::PageOrigins;
 pub use policy_matcher::PolicyMatcher;
+pub use quota::{Quota, QuotaLimits, Reach};
 #[cfg(test)]
 pub(crate) use reference::assert_current;
 pub use reference::{example_file, markdown};
@@ -52,3 +57,4 @@ pub use resolved::{Config, Http, Ingest, Kairosdb, NameRules, OwnMetrics, Query,
 pub use retention_rules::{ForgetAfter, Forgetting, Matched, Place, RetentionRules, Rule};
 pub use settings::{Setting, Settings};
 pub use sources::{FILE_NAME, FILE_VARIABLE, Sources};
+pub use storage_quotas::read_storage_quotas;

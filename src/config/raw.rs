@@ -22,6 +22,7 @@ macro_rules! sections {
         $($key:ident: $kind:ty = $default:literal, $help:literal;)*
     })*) => {
         /// Every section, with a value for every key.
+        #[allow(dead_code, reason = "quotas are read where their lines are known, in `inline_quota.rs`")]
         #[derive(Debug, Deserialize)]
         #[serde(deny_unknown_fields)]
         pub(super) struct Raw {
@@ -56,6 +57,10 @@ macro_rules! sections {
 }
 
 sections! {
+    top: Top "" "What stands above all sections." {
+        quota: RuleTables = "[]", "Quotas in this file, as `[[quota]]` tables.";
+    }
+
     listen: Listen "listen" "Where to listen. Each is an `IP:port`; `\"off\"` or `\"\"` switches a listener off." {
         http: Listener = r#""127.0.0.1:8080""#, "The Graphite HTTP API, health and counters.";
         https: Listener = r#""off""#, "The same over TLS, HTTP/1.1 and HTTP/2, with the certificate of `[listen.tls]`.";
@@ -128,6 +133,8 @@ sections! {
         idle_timeout: Time<0> = r#""10m""#, "Close a connection after this long without traffic; 0 means never.";
         max_creates_per_second: AnyNumber = "0", "New metrics per second; 0 means no limit.";
         max_metrics: AnyNumber = "0", "Metrics in total; 0 means no limit.";
+        max_tag_values: AnyNumber = "0", "Most values that one tag may have; new metrics with another value of it are rejected. 0 means no limit.";
+        quotas_file: MaybePath = r#""""#, "go-carbon's `storage-quotas.conf`, read beside `[[quota]]`; `\"\"` reads none.";
         max_future: Time<0> = r#""1d""#, "Reject points further ahead of the clock than this.";
         keep_infinite: Switch = "true", "Store `inf` and `-inf` values instead of dropping them.";
         max_event_bytes: Size<64> = r#""64KiB""#, "Longest event that `/events/` accepts, all of its text together.";

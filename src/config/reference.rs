@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::inline_quota::{self, QUOTA_KEYS};
 use super::inline_rule::RULE_KEYS;
 use super::keys::{KEYS, Key, SECTIONS, Section};
 
@@ -15,8 +16,8 @@ Plumbago runs without any configuration. You can set a key in three places; the 
 2. an environment variable: `PLUMBAGO_SECTION__KEY=value` (two underscores for each dot);
 3. a TOML file: `--config FILE`, else the file `PLUMBAGO_CONFIG` names, else `plumbago.toml` in the working directory.
 
-`plumbago check-config` prints every key with its value and where it was set. `plumbago check-config NAME` says which retention
-and aggregation a metric gets, and from which rule. An unknown key is an error in all three places.
+`plumbago check-config` prints every key with its value and where it was set. `plumbago check-config NAME` says which retention,
+aggregation and quota a metric gets, and from which rule. An unknown key is an error in all three places.
 [plumbago.toml](plumbago.toml) has all keys with their defaults, ready to copy.
 
 **Values.** In flags and variables, a value is a TOML value or a string without quotes: `--set listen.http=0.0.0.0:8080`,
@@ -69,10 +70,28 @@ x_files_factor = 0
 
 "#;
 
+const QUOTAS: &str = r#"
+## [[quota]]
+
+How much of the server some metrics or some senders may take: [QUOTAS.md](QUOTAS.md) explains it. Quotas are tried in the order of the
+file, and the first whose conditions all hold applies. A quota without limits lets everything through.
+
+```toml
+[[quota]]
+name = "web"
+match = "servers.web"
+metrics = 100000
+new_metrics_per_minute = 1000
+```
+
+| key of a quota | kind | |
+|---|---|---|
+"#;
+
 /// `docs/CONFIG.md`.
 pub fn markdown() -> String {
     let mut out = INTRODUCTION.to_owned();
-    for section in SECTIONS {
+    for section in sections() {
         let _ = write!(out, "\n## [{}]\n\n{}\n\n", section.name, section.help);
         out.push_str("| key | kind | default | |\n|---|---|---|---|\n");
         for key in keys_of(section) {
@@ -85,6 +104,10 @@ pub fn markdown() -> String {
     for (name, kind, help) in RULE_KEYS {
         let _ = writeln!(out, "| `{name}` | {kind} | {help} |");
     }
+    out.push_str(QUOTAS);
+    for (name, kind, help) in QUOTA_KEYS {
+        let _ = writeln!(out, "| `{name}` | {kind} | {help} |");
+    }
     out
 }
 
@@ -93,7 +116,7 @@ pub fn example_file() -> String {
     let mut out = "# Plumbago's configuration: every key with its default and what it does. Uncomment what you change.\n\
                    # docs/CONFIG.md has more.\n"
         .to_owned();
-    for section in SECTIONS {
+    for section in sections() {
         let _ = write!(out, "\n# {}\n[{}]\n", section.help.replace('`', ""), section.name);
         for key in keys_of(section).filter(|key| key.to_string() != RULE_KEY) {
             let _ = writeln!(out, "# {}\n#{} = {}", key.help.replace('`', ""), key.name, key.default);
@@ -105,7 +128,17 @@ pub fn example_file() -> String {
     for ((name, _, help), example) in RULE_KEYS.iter().zip(examples) {
         let _ = writeln!(out, "# {help}\n#{name} = {example}");
     }
+    out.push_str("\n# A quota. Repeat as needed; the first that matches applies.\n");
+    out.push_str("#[[quota]]\n");
+    for ((name, _, help), example) in QUOTA_KEYS.iter().zip(inline_quota::EXAMPLES) {
+        let _ = writeln!(out, "# {}\n#{name} = {example}", help.replace('`', ""));
+    }
     out
+}
+
+/// The sections with a heading of their own; what stands above all of them is written at the end.
+fn sections() -> impl Iterator<Item = &'static Section> {
+    SECTIONS.iter().filter(|section| !section.name.is_empty())
 }
 
 /// The one key that is written as tables of its own.
@@ -162,6 +195,7 @@ mod tests {
         let loaded = Loaded::new(&Sources { file: Some(file), ..Sources::default() }).unwrap();
         assert_eq!(loaded.config.retention.schemas.len(), 1);
         assert_eq!(loaded.config.retention.aggregation.len(), 1);
+        assert_eq!(loaded.config.quotas.len(), 1);
         let unset: Vec<_> =
             loaded.settings.iter().filter(|s| s.origin == crate::config::Origin::Default).collect();
         assert!(unset.is_empty(), "{unset:?}");

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::{Auth, Cassandra, Listen, PageOrigins, RetentionRules, machine};
+use super::{Auth, Cassandra, Listen, PageOrigins, Quota, RetentionRules, machine};
 
 /// Everything a server needs to know.
 #[derive(Clone, Debug, Default)]
@@ -25,6 +25,8 @@ pub struct Config {
     pub kairosdb: Kairosdb,
     /// `[query]`
     pub query: Query,
+    /// `[[quota]]`, and after them those of `ingest.quotas_file`.
+    pub quotas: Vec<Quota>,
     /// `[retention]`
     pub retention: RetentionRules,
     /// `[rules]`
@@ -165,6 +167,8 @@ pub struct Ingest {
     pub max_creates_per_second: u64,
     /// Metrics in total; 0 means no limit.
     pub max_metrics: u64,
+    /// Values of one tag; 0 means no limit.
+    pub max_tag_values: u64,
     /// Points further ahead of the clock than this are rejected.
     pub max_future: Duration,
     /// Store `inf` and `-inf` values instead of dropping them.
@@ -264,6 +268,7 @@ impl Default for Ingest {
             idle_timeout: Duration::from_secs(600),
             max_creates_per_second: 0,
             max_metrics: 0,
+            max_tag_values: 0,
             max_future: Duration::from_secs(86_400),
             keep_infinite: true,
             max_event_bytes: 64 * 1024,

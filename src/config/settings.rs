@@ -12,9 +12,13 @@ use super::inline_rule::{self, InlineRules};
 use super::keys::{self, KEYS, Key};
 use super::raw::Raw;
 use super::{ConfigError, Origin};
+use super::{Quota, inline_quota};
 
 /// The key whose value is a list of rules rather than something plain.
 const RULES: &str = "retention.rule";
+
+/// The key whose value is a list of quotas.
+const QUOTAS: &str = "quota";
 
 /// A key, its value and where it was set.
 #[derive(Clone, Debug)]
@@ -34,6 +38,8 @@ pub struct Settings {
     list: Vec<Setting>,
     /// What `retention.rule` says.
     pub(super) rules: InlineRules,
+    /// What `quota` says.
+    pub(super) quotas: Vec<Quota>,
 }
 
 /// Where the values of one layer come from.
@@ -52,7 +58,7 @@ impl Settings {
             let value = if key.section == "retention" && key.is_path { rebase(value, beside) } else { value };
             Setting { key, value, origin: Origin::Default }
         });
-        Self { list: list.collect(), rules: InlineRules::default() }
+        Self { list: list.collect(), rules: InlineRules::default(), quotas: Vec::new() }
     }
 
     /// Every setting, in the order of [`KEYS`].
@@ -80,8 +86,10 @@ impl Settings {
         let (Some(key), Some(slot)) = (KEYS.get(at), self.list.get_mut(at)) else { return Ok(()) };
         let origin = (layer.place)(given.span());
         let refuse = |message| ConfigError::BadValue { at: origin.clone(), key: key.to_string(), message };
-        if key.to_string() == RULES {
-            self.rules = inline_rule::read(&given, layer.place)?;
+        match &*key.to_string() {
+            RULES => self.rules = inline_rule::read(&given, layer.place)?,
+            QUOTAS => self.quotas = inline_quota::read(&given, layer.place)?,
+            _ => {}
         }
         let value =
             Value::deserialize(ValueDeserializer::from(given)).map_err(|e| refuse(e.message().to_owned()))?;

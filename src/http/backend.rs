@@ -4,17 +4,24 @@ use std::sync::Arc;
 
 use super::browser::Browse;
 use super::{Backups, Care, Moving};
+use crate::auth::Sender;
 use crate::index::Sight;
 use crate::parse::Limits;
+use crate::telemetry::QuotaUse;
 use graphite_render::Source;
 use plumbago_model::{
-    Batch, Cancel, Event, EventFilter, EventId, Judged, Overload, Policy, QueryError, Scope, Verdict,
+    Batch, Cancel, Event, EventFilter, EventId, Judged, Overload, Policy, QueryError, Verdict,
 };
 
 /// The server: names, series, and its health.
 pub trait Backend: TaggedSeries + EventLog + Send + Sync + 'static {
-    /// The same server for somebody who is confined to a scope: what is outside of it is not there.
-    fn within(self: Arc<Self>, scope: &Arc<Scope>) -> Arc<dyn Backend>;
+    /// The same server for one caller: what is outside of the scope is not there, and what is sent is sent by them.
+    fn of(self: Arc<Self>, sender: &Sender) -> Arc<dyn Backend>;
+
+    /// Does it matter to quotas who sends? If not, whoever sees everything needs no server of their own.
+    fn tells_senders_apart(&self) -> bool {
+        false
+    }
 
     /// Where renders get their series.
     fn source(&self) -> &dyn Source;
@@ -71,6 +78,11 @@ pub trait Backend: TaggedSeries + EventLog + Send + Sync + 'static {
 
     /// Do queries and writes work? If not, why.
     fn ready(&self) -> Result<(), String>;
+
+    /// What each quota allows, and how much of it is used.
+    fn quotas(&self) -> Vec<QuotaUse> {
+        Vec::new()
+    }
 
     /// The counters as Prometheus text.
     fn prometheus(&self) -> String;

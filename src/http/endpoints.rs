@@ -9,7 +9,8 @@ use axum::routing::{MethodRouter, get, post};
 use super::gate::Gate;
 use super::{
     backup, browser, bundles, carbonapi, cardinality, care, copying, erase, events, expand, find, fsck,
-    functions, index, info, kairosdb, opentsdb, queries, render, retention, session, tags, top, write,
+    functions, index, info, kairosdb, opentsdb, queries, quotas, render, retention, session, tags, top,
+    write,
 };
 use plumbago_model::Role;
 
@@ -191,7 +192,8 @@ const TAGGED: &[Endpoint] = &[
         "creates a series if it does not exist; answers its name",
     )
     .takes("`path`")
-    .within(&["ingest.max_metrics", "ingest.max_creates_per_second"]),
+    .within(&["ingest.max_metrics", "ingest.max_creates_per_second", "ingest.max_tag_values", "quota"])
+    .fails("429 with `Retry-After` if it would be too many"),
     Endpoint::new(
         POST,
         "/tags/tagMultiSeries",
@@ -200,7 +202,8 @@ const TAGGED: &[Endpoint] = &[
         "the same for several",
     )
     .takes("`path` (repeatable)")
-    .within(&["ingest.max_metrics", "ingest.max_creates_per_second"]),
+    .within(&["ingest.max_metrics", "ingest.max_creates_per_second", "ingest.max_tag_values", "quota"])
+    .fails("429 with `Retry-After` if it would be too many"),
     Endpoint::new(
         POST,
         "/tags/delSeries",
@@ -292,7 +295,7 @@ const LOGIN: &[Endpoint] = &[
 ];
 
 const POINTS: &[Endpoint] = &[
-    Endpoint::new(POST, "/internal/write", Role::Write, || post(write::handle), "JSON: how many points were stored, and refused for which reason").takes("body: carbon lines").within(&["ingest.max_line_bytes"]),
+    Endpoint::new(POST, "/internal/write", Role::Write, || post(write::handle), "JSON: how many points were stored, and refused for which reason").takes("body: carbon lines").within(&["ingest.max_line_bytes", "ingest.max_metrics", "ingest.max_creates_per_second", "ingest.max_tag_values", "quota"]).fails("429 with the same JSON and `Retry-After` if none is stored because there are too many"),
     Endpoint::new(POST, "/internal/flush", Role::Write, || post(info::flush), "200 when every point received before the call is durable and readable; with `settle=1` it is in merged blocks too").takes("`settle`"),
 ];
 
@@ -393,6 +396,14 @@ const OPERATORS: &[Endpoint] = &[
         Role::Admin,
         || get(care::stats),
         "JSON: numbers about the whole store",
+    )
+    .of_the_whole_server(),
+    Endpoint::new(
+        GET,
+        "/internal/quotas",
+        Role::Admin,
+        || get(quotas::list),
+        "JSON: each limit of each quota, how much of it is used, and how many points were refused",
     )
     .of_the_whole_server(),
     Endpoint::new(

@@ -9,6 +9,9 @@ use crate::telemetry::{Counter, Refusal};
 use graphite_render::RenderError;
 use plumbago_model::QueryError;
 
+/// Seconds to wait when something is over a quota. Rates are counted by the minute, and metrics leave less often.
+pub(super) const QUOTA_WAIT: u64 = 60;
+
 /// Why a request fails. The text is the whole body, for a person to read.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Failure {
@@ -210,6 +213,7 @@ impl Failure {
     pub(super) fn of(error: QueryError, asked: Asked) -> Self {
         match error {
             QueryError::Limit(text) => Failure::Limit(text),
+            QueryError::TooMuch(text) => Failure::Wait(text, QUOTA_WAIT),
             QueryError::Memory(text) => Failure::Memory(text),
             QueryError::Crowded(text) => Failure::Crowded(text),
             QueryError::Invalid(text) => Failure::Invalid(text),

@@ -20,7 +20,7 @@ use super::queries::memory::Memory;
 use super::request_line::Forgiving;
 use super::wire::Shown;
 use super::{Api, basic, local, session};
-use crate::auth::{ANONYMOUS, Denied, Doorman, Offer};
+use crate::auth::{ANONYMOUS, Denied, Doorman, Offer, Sender};
 use crate::config::{Addresses, Auth};
 use crate::telemetry::TurnedAway;
 use plumbago_model::{Caller, Role};
@@ -77,9 +77,9 @@ impl Gate {
         Self { api, doorman, anonymous, proxy_header, proxies }
     }
 
-    /// Is an endpoint open to everybody, so that nobody need be asked?
+    /// Is an endpoint open to everybody, so that nobody need be asked? Who writes is always asked, because quotas count by address.
     pub(super) fn leaves_open(&self, endpoint: &Endpoint) -> bool {
-        self.doorman.is_none() && endpoint.role <= self.anonymous
+        self.doorman.is_none() && endpoint.role <= self.anonymous.min(Role::Read)
     }
 
     /// Longest body with points of KairosDB's kind.
@@ -203,8 +203,12 @@ impl Gate {
     }
 
     fn seen_by(&self, standing: &Standing) -> Arc<Api> {
-        let scope = &standing.caller.scope;
-        if scope.is_everything() { Arc::clone(&self.api) } else { Arc::new(self.api.within(scope)) }
+        let Caller { name, scope, .. } = &standing.caller;
+        if scope.is_everything() && !self.api.backend.tells_senders_apart() {
+            return Arc::clone(&self.api);
+        }
+        let (user, address) = (Some(Arc::clone(name)), Some(standing.from));
+        Arc::new(self.api.of(&Sender { user, address, scope: Arc::clone(scope) }))
     }
 }
 

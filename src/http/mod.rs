@@ -35,6 +35,7 @@ mod opentsdb;
 mod params;
 mod pieces;
 mod queries;
+mod quotas;
 mod reference;
 mod render;
 mod reply;
@@ -71,9 +72,9 @@ use std::sync::Arc;
 
 use jiff::tz::TimeZone;
 
+use crate::auth::Sender;
 use crate::config;
 use crate::telemetry::Telemetry;
-use plumbago_model::Scope;
 use workers::Workers;
 
 /// The last component of a path.
@@ -93,10 +94,10 @@ struct Api {
 }
 
 impl Api {
-    /// The same, for somebody who is confined to a scope.
-    fn within(&self, scope: &Arc<Scope>) -> Self {
+    /// The same for one caller.
+    fn of(&self, sender: &Sender) -> Self {
         Self {
-            backend: Arc::clone(&self.backend).within(scope),
+            backend: Arc::clone(&self.backend).of(sender),
             config: Arc::clone(&self.config),
             kairosdb: Arc::clone(&self.kairosdb),
             telemetry: Arc::clone(&self.telemetry),

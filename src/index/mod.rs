@@ -186,6 +186,16 @@ impl Index {
         }
     }
 
+    /// How many values a tag has.
+    pub fn count_tag_values(&self, tag: &str) -> usize {
+        self.tags.get(tag).map_or(0, |tag| tag.len())
+    }
+
+    /// Has any metric this value of a tag?
+    pub fn has_tag_value(&self, tag: &str, value: &str) -> bool {
+        self.tags.get(tag).is_some_and(|tag| tag.get(value).is_some())
+    }
+
     /// Bytes allocated for all of it.
     pub fn memory_bytes(&self) -> usize {
         self.names.memory_bytes() + self.tree.memory_bytes() + self.tags.memory_bytes()

@@ -16,7 +16,9 @@ mod segment;
 mod writer;
 
 pub use dump::dump;
-pub use record::{Record, encode_deleted, encode_metrics, encode_points, encode_policies, encode_renamed};
+pub use record::{
+    Record, encode_deleted, encode_metrics, encode_owned, encode_points, encode_policies, encode_renamed,
+};
 pub use segment::{Damage, Replay, replay, segments, size_bytes};
 pub use writer::{Log, Syncer};
 

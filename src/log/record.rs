@@ -19,6 +19,7 @@ const METRICS: u8 = 2;
 const POLICIES: u8 = 3;
 const DELETED: u8 = 4;
 const RENAMED: u8 = 5;
+const OWNED: u8 = 6;
 const POINT_BYTES: usize = 16;
 /// Points in one record. It stays far below [`MAX_RECORD`].
 const RECORD_POINTS: usize = 1 << 18;
@@ -41,6 +42,8 @@ pub enum Record {
     Deleted(Vec<MetricId>),
     /// Metrics that have other names from here on.
     Renamed(Vec<(MetricId, String)>),
+    /// Metrics that count for a quota because of who created them.
+    Owned(Vec<(MetricId, String)>),
 }
 
 /// Appends the points, as several frames if there are very many.
@@ -103,6 +106,16 @@ pub fn encode_renamed(names: &[(MetricId, String)], out: &mut Vec<u8>) {
     });
 }
 
+/// Appends a frame of the quotas of new metrics.
+pub fn encode_owned(quotas: &[(MetricId, String)], out: &mut Vec<u8>) {
+    frame(OWNED, out, |out| {
+        for (id, quota) in quotas {
+            out.extend_from_slice(&id.0.to_le_bytes());
+            push_text(quota, out);
+        }
+    });
+}
+
 #[expect(clippy::indexing_slicing, reason = "it writes only within what it has just appended")]
 fn frame(kind: u8, out: &mut Vec<u8>, body: impl FnOnce(&mut Vec<u8>)) {
     let start = out.len();
@@ -133,6 +146,7 @@ pub(super) fn decode(content: &[u8]) -> Result<Record, String> {
         POLICIES => reader.all(|r| Ok((PolicyId(r.u32()?), r.text()?.parse()?))).map(Record::Policies),
         DELETED => reader.all(|r| Ok(MetricId(r.u32()?))).map(Record::Deleted),
         RENAMED => reader.all(|r| Ok((MetricId(r.u32()?), r.text()?))).map(Record::Renamed),
+        OWNED => reader.all(|r| Ok((MetricId(r.u32()?), r.text()?))).map(Record::Owned),
         other => Err(format!("record kind {other} is unknown")),
     }
 }
@@ -212,7 +226,11 @@ mod tests {
         out.clear();
         let names = vec![(MetricId(3), "ü.b".to_owned()), (MetricId(1), "c;d=e".to_owned())];
         encode_renamed(&names, &mut out);
-        assert_eq!(decode(content(&out)), Ok(Record::Renamed(names)));
+        assert_eq!(decode(content(&out)), Ok(Record::Renamed(names.clone())));
+
+        out.clear();
+        encode_owned(&names, &mut out);
+        assert_eq!(decode(content(&out)), Ok(Record::Owned(names)));
     }
 
     proptest::proptest! {

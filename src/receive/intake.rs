@@ -9,14 +9,15 @@ use super::buffers::Buffers;
 use super::limits::{Backoff, Connections};
 use super::stop::{Phase, Stop};
 use super::{Sampler, Sink};
+use crate::auth::Sender;
 use crate::config::{Addresses, Ingest};
 use crate::parse::Limits;
 use crate::telemetry::Telemetry;
-use plumbago_model::{Batch, Reject, Scope};
+use plumbago_model::{Batch, Reject};
 
 /// The common end of all sockets.
 pub(super) struct Intake {
-    pub(super) config: Ingest,
+    pub(super) config: Arc<Ingest>,
     pub(super) telemetry: Arc<Telemetry>,
     pub(super) buffers: Arc<Buffers>,
     pub(super) connections: Connections,
@@ -24,37 +25,40 @@ pub(super) struct Intake {
     sampler: Arc<Sampler>,
     /// Who may send; nobody listed means everybody.
     allowed: Addresses,
+    sender: Sender,
 }
 
 impl Intake {
     pub(super) fn new(sink: Arc<dyn Sink>, config: Ingest, telemetry: Arc<Telemetry>) -> Self {
         Self {
             connections: Connections::new(config.max_connections, Arc::clone(&telemetry)),
-            config,
+            config: Arc::new(config),
             telemetry,
             buffers: Arc::default(),
             sink,
             sampler: Arc::default(),
             allowed: Addresses::default(),
+            sender: Sender::default(),
         }
     }
 
     /// The same for these senders only, before anything was received.
     pub(super) fn allowing(&self, allowed: Addresses) -> Self {
-        let new = Self::new(Arc::clone(&self.sink), self.config.clone(), Arc::clone(&self.telemetry));
+        let new = Self::new(Arc::clone(&self.sink), (*self.config).clone(), Arc::clone(&self.telemetry));
         Self { allowed, ..new }
     }
 
-    /// The same for a sender who is confined to a scope.
-    pub(super) fn within(&self, scope: &Arc<Scope>) -> Self {
+    /// The same for one sender.
+    pub(super) fn of(&self, sender: Sender) -> Self {
         Self {
-            config: self.config.clone(),
+            config: Arc::clone(&self.config),
             telemetry: Arc::clone(&self.telemetry),
             buffers: Arc::clone(&self.buffers),
             connections: self.connections.clone(),
-            sink: Arc::clone(&self.sink).within(scope),
+            sink: Arc::clone(&self.sink),
             sampler: Arc::clone(&self.sampler),
             allowed: self.allowed.clone(),
+            sender,
         }
     }
 
@@ -116,7 +120,17 @@ impl Intake {
 
     /// Passes the batch on if the sink accepts it now.
     pub(super) fn offer(&self, batch: &Batch<'_>) -> bool {
-        batch.is_empty() || self.sink.accept(batch).is_ok()
+        self.offer_of(batch, &self.sender)
+    }
+
+    /// The same for a batch of somebody else.
+    pub(super) fn offer_of(&self, batch: &Batch<'_>, sender: &Sender) -> bool {
+        batch.is_empty() || self.sink.accept(batch, sender).is_ok()
+    }
+
+    /// Must a batch be of one sender?
+    pub(super) fn tells_senders_apart(&self) -> bool {
+        self.sink.tells_senders_apart()
     }
 
     /// Counts a batch that is dropped.

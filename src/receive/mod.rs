@@ -28,14 +28,14 @@ use tokio::net::{TcpListener, UdpSocket};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use crate::auth::Doorman;
+use crate::auth::{Doorman, Sender};
 use crate::certificate::Certificate;
 use crate::config::{Addresses, Ingest};
 use crate::telemetry::Telemetry;
 use cache_query::Questions;
 use connection::{PickleFrames, Plain, PlaintextLines};
 use intake::Intake;
-use plumbago_model::{Batch, Scope};
+use plumbago_model::Batch;
 use stop::Stop;
 use tcp::Service;
 use tls::Encrypted;
@@ -48,10 +48,10 @@ pub use sample::Sampler;
 pub trait Sink: Send + Sync + 'static {
     /// Takes the whole batch, or none of it. Points in it that are refused one by one (too old, over a limit) are
     /// counted by the sink. When this returns `Ok` every point taken survives a kill of the process.
-    fn accept(&self, batch: &Batch<'_>) -> Result<(), Busy>;
+    fn accept(&self, batch: &Batch<'_>, sender: &Sender) -> Result<(), Busy>;
 
-    /// The same for a sender who is confined to a scope: points outside of it are refused.
-    fn within(self: Arc<Self>, scope: &Arc<Scope>) -> Arc<dyn Sink>;
+    /// Does it matter from which address points come? Then datagrams of different senders are not put into one batch.
+    fn tells_senders_apart(&self) -> bool;
 }
 
 /// The batch cannot be taken now (disk full, log failing): try the same batch again later.

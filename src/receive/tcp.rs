@@ -10,6 +10,7 @@ use tracing::Instrument as _;
 use super::intake::Intake;
 use super::limits::Backoff;
 use super::stop::{Phase, Stop};
+use crate::auth::Sender;
 
 /// Connections taken from the kernel's queue after a stop: more than any queue holds, less than forever.
 const MAX_BACKLOG: usize = 4096;
@@ -85,8 +86,8 @@ impl<S: Service> Open<S> {
             tracing::debug!(%peer, "too many connections, closing");
             return;
         };
-        let (service, intake, stop) =
-            (Arc::clone(&self.service), Arc::clone(&self.intake), self.stop.clone());
+        let intake = Arc::new(self.intake.of(Sender::at(peer.ip())));
+        let (service, stop) = (Arc::clone(&self.service), self.stop.clone());
         let task = async move {
             service.serve(stream, intake, stop).await;
             drop(permit);

@@ -19,17 +19,20 @@ struct Recorder {
     count: watch::Sender<usize>,
     /// Calls still to be answered with `Busy`.
     busy: AtomicUsize,
+    /// The addresses that each batch came from, if they matter.
+    senders: Option<Mutex<Vec<Sender>>>,
 }
 
 impl Sink for Recorder {
-    fn within(self: Arc<Self>, _: &Arc<plumbago_model::Scope>) -> Arc<dyn Sink> {
-        self
+    fn tells_senders_apart(&self) -> bool {
+        self.senders.is_some()
     }
 
-    fn accept(&self, batch: &Batch<'_>) -> Result<(), Busy> {
+    fn accept(&self, batch: &Batch<'_>, sender: &Sender) -> Result<(), Busy> {
         if self.busy.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok() {
             return Err(Busy);
         }
+        self.senders.iter().for_each(|senders| senders.lock().push(sender.clone()));
         let mut points = self.points.lock();
         points.extend(batch.entries.iter().map(|(name, p)| (String::from(*name), p.timestamp, p.value)));
         self.count.send_replace(points.len());
@@ -51,6 +54,7 @@ impl Bench {
             points: Mutex::default(),
             count: watch::Sender::new(0),
             busy: AtomicUsize::new(0),
+            senders: None,
         });
         let telemetry = Arc::new(Telemetry::default());
         let stop = watch::Sender::new(false);

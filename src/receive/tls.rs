@@ -11,7 +11,7 @@ use super::connection::{self, Protocol};
 use super::intake::Intake;
 use super::stop::{Phase, Stop};
 use super::tcp::Service;
-use crate::auth::Doorman;
+use crate::auth::{Doorman, Sender};
 use crate::certificate::{Certificate, common_name};
 
 /// Senders that speak `P` inside TLS.
@@ -32,9 +32,9 @@ impl<P> Encrypted<P> {
         let shown = wire.get_ref().1.peer_certificates().and_then(<[_]>::first);
         let name = shown.and_then(|certificate| common_name(certificate));
         let from = wire.get_ref().0.peer_addr().ok()?.ip();
-        let sender = doorman.sender(name.as_deref(), from).ok()?;
-        let scope = sender.map(|sender| sender.scope).filter(|scope| !scope.is_everything());
-        Some(scope.map_or_else(|| Arc::clone(&intake), |scope| Arc::new(intake.within(&scope))))
+        let Some(caller) = doorman.sender(name.as_deref(), from).ok()? else { return Some(intake) };
+        let sender = Sender { user: Some(caller.name), address: Some(from), scope: caller.scope };
+        Some(Arc::new(intake.of(sender)))
     }
 }
 

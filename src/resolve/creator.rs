@@ -38,6 +38,11 @@ impl Creator {
         self.policies.clear();
     }
 
+    /// Every id so far is below this.
+    pub(super) fn id_bound(&self) -> MetricId {
+        self.next
+    }
+
     pub(super) fn next_id(&mut self) -> MetricId {
         let id = self.next;
         self.next = MetricId(id.0 + 1);

@@ -156,9 +156,12 @@ impl Points {
         // the policy of every metric in it.
         let mut created: Vec<MetricRecord> = std::mem::take(&mut *self.created.lock());
         created.sort_by_key(|m| m.id);
+        let owned = std::mem::take(&mut *self.owned.lock());
         let recorded = self.record_policies().and_then(|()| self.catalogue().create(&created));
+        let recorded = recorded.and_then(|()| self.catalogue().own(&owned));
         if let Err(error) = recorded {
             self.created.lock().extend(created);
+            self.owned.lock().extend(owned);
             return Err(error.into());
         }
         Ok(())
@@ -355,6 +358,14 @@ mod tests {
 
         fn set_policies(&self, changes: &[(MetricId, Vec<PolicyId>)]) -> Result<(), StoreError> {
             self.catalogue.set_policies(changes)
+        }
+
+        fn own(&self, quotas: &[(MetricId, String)]) -> Result<(), StoreError> {
+            self.catalogue.own(quotas)
+        }
+
+        fn owners(&self) -> Result<Vec<(MetricId, String)>, StoreError> {
+            self.catalogue.owners()
         }
 
         fn rename(&self, names: &[(MetricId, String)]) -> Result<(), StoreError> {

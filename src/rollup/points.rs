@@ -11,7 +11,7 @@ use super::head::{Direct, Frozen, Head};
 use super::policies::Policies;
 use super::tally::Tally;
 use super::view::Held;
-use crate::log::{Log, LogError, Syncer, encode_metrics, encode_points, encode_policies};
+use crate::log::{Log, LogError, Syncer, encode_metrics, encode_owned, encode_points, encode_policies};
 use crate::store::{Mark, MetricStore, PointStore, StoreError};
 use plumbago_model::{MetricId, MetricRecord, Point, Policy, PolicyId, QueryError, Reject, Span};
 
@@ -89,6 +89,8 @@ pub struct Points {
     first_marks: RwLock<HashMap<(PolicyId, usize), u32>>,
     /// Metrics not in the catalogue yet.
     pub(super) created: Mutex<Vec<MetricRecord>>,
+    /// Of these and earlier ones, those whose owners are not in the catalogue yet.
+    pub(super) owned: Mutex<Vec<(MetricId, String)>>,
     pub(super) new_policies: Mutex<Vec<(PolicyId, Policy)>>,
     /// Each metric's span as the catalogue has it, so that only longer ones are written.
     pub(super) recorded: Mutex<Vec<Span>>,
@@ -117,6 +119,7 @@ impl Points {
             head_points: head_points.max(1),
             first_marks: RwLock::default(),
             created: Mutex::default(),
+            owned: Mutex::default(),
             new_policies: Mutex::default(),
             recorded: Mutex::default(),
             cutting: Mutex::default(),
@@ -149,8 +152,21 @@ impl Points {
     /// This holds the lock of the log to the end, and a cut takes the same lock before it starts a new segment. So a cut finds a
     /// metric in the log and in `created`, or in neither, and never removes a segment with a metric that it has not recorded.
     pub fn create(&self, metrics: &[(MetricId, PolicyId, &str)], now: u32) -> Result<(), PointsError> {
+        self.create_owned(metrics, &[], now)
+    }
+
+    /// The same, with the quotas for which some of them count because of who creates them.
+    pub fn create_owned(
+        &self,
+        metrics: &[(MetricId, PolicyId, &str)],
+        owners: &[(MetricId, String)],
+        now: u32,
+    ) -> Result<(), PointsError> {
         let mut frame = Vec::new();
         encode_metrics(metrics.iter().copied(), &mut frame);
+        if !owners.is_empty() {
+            encode_owned(owners, &mut frame);
+        }
         // 1. The log: from here on they survive a crash.
         let mut log = self.log.lock();
         log.append(&frame)?;
@@ -164,6 +180,7 @@ impl Points {
             span: Span::EMPTY,
         };
         let mut memory = self.memory.lock();
+        self.owned.lock().extend_from_slice(owners);
         self.created.lock().extend(metrics.iter().map(record));
         // 3. Memory has room for their points.
         for &(id, policy, _) in metrics {
@@ -336,6 +353,7 @@ impl Points {
         let mut memory = self.memory.lock();
         let gone: HashSet<MetricId> = ids.iter().copied().collect();
         self.created.lock().retain(|m| !gone.contains(&m.id));
+        self.owned.lock().retain(|(id, _)| !gone.contains(id));
         for &id in ids {
             memory.live.remove_metric(id);
         }

@@ -5,6 +5,7 @@
 //! already has, and deletions that may or may not have reached it. Therefore applying a record a second time must change
 //! nothing.
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -35,6 +36,8 @@ pub struct Opened {
     pub points: Points,
     /// No metric, deleted ones included, had this id or a higher one.
     pub next_id: MetricId,
+    /// Metrics that count for a quota because of who created them.
+    pub owners: Vec<(MetricId, String)>,
 }
 
 impl Points {
@@ -59,6 +62,7 @@ impl Points {
             unannounced: Vec::new(),
             half_deleted: Vec::new(),
             half_renamed: Vec::new(),
+            owners: HashMap::new(),
         };
         recovery.load()?;
         recovery.replay(log_dir, floor)?;
@@ -66,7 +70,9 @@ impl Points {
         recovery.finish_deletions()?;
         recovery.finish_renames()?;
         let next_id = MetricId(recovery.next_id);
-        Ok(Opened { points, next_id })
+        let owners = std::mem::take(&mut recovery.owners);
+        let owners = owners.into_iter().filter(|(id, _)| points.state(*id).is_some()).collect();
+        Ok(Opened { points, next_id, owners })
     }
 
     fn restore_policy(&self, id: PolicyId, policy: Policy, now: u32) {
@@ -115,6 +121,7 @@ struct Recovery<'a, N> {
     half_deleted: Vec<MetricId>,
     /// Names of the log that the catalogue may lack.
     half_renamed: Vec<(MetricId, String)>,
+    owners: HashMap<MetricId, String>,
 }
 
 impl<N: Names> Recovery<'_, N> {
@@ -124,6 +131,7 @@ impl<N: Names> Recovery<'_, N> {
             self.points.restore_policy(id, policy, self.now);
         }
         catalogue.load(&mut |record| self.add(&record))?;
+        self.owners = catalogue.owners()?.into_iter().collect();
         self.next_id = catalogue.id_bound()?;
         Ok(())
     }
@@ -138,6 +146,7 @@ impl<N: Names> Recovery<'_, N> {
             Record::Metrics(metrics) => {
                 metrics.into_iter().for_each(|(id, policy, name)| self.replay_created(id, policy, name));
             }
+            Record::Owned(quotas) => self.replay_owned(quotas),
             Record::Deleted(ids) => self.replay_deleted(&ids),
             Record::Renamed(names) => {
                 names.into_iter().for_each(|(id, name)| self.replay_renamed(id, name));
@@ -173,6 +182,15 @@ impl<N: Names> Recovery<'_, N> {
         self.add(&record);
         self.unannounced.push((record.id, record.name.clone()));
         self.points.created.lock().push(record);
+    }
+
+    /// What the catalogue has already may be recorded again.
+    fn replay_owned(&mut self, quotas: Vec<(MetricId, String)>) {
+        let there = quotas.into_iter().filter(|(id, _)| self.points.state(*id).is_some());
+        for (id, quota) in there {
+            self.owners.insert(id, quota.clone());
+            self.points.owned.lock().push((id, quota));
+        }
     }
 
     fn announce(&mut self, created: u32) {

@@ -3,13 +3,15 @@
 use std::sync::Arc;
 
 use super::confined::Confined;
-use super::engine::Engine;
+use super::engine::{Engine, now};
+use crate::auth::Sender;
 use crate::http::browser::Browse;
 use crate::http::{Backend, Backups, Care, Moving, NameStream, Node};
 use crate::index::{FindLimits, Found, NameWalk};
 use crate::parse::Limits;
 use crate::receive;
 use crate::store::Hit;
+use crate::telemetry::QuotaUse;
 use graphite_render::Source;
 use plumbago_model::glob::Glob;
 use plumbago_model::{Batch, Cancel, Judged, MetricId, Overload, Policy, QueryError, Scope, Span, Verdict};
@@ -18,8 +20,12 @@ use plumbago_model::{Batch, Cancel, Judged, MetricId, Overload, Policy, QueryErr
 const HIT_BYTES: usize = 48;
 
 impl Backend for Engine {
-    fn within(self: Arc<Self>, scope: &Arc<Scope>) -> Arc<dyn Backend> {
-        Arc::new(Confined::new(self, Arc::clone(scope)))
+    fn of(self: Arc<Self>, sender: &Sender) -> Arc<dyn Backend> {
+        Arc::new(Confined::new(self, sender.clone()))
+    }
+
+    fn tells_senders_apart(&self) -> bool {
+        self.quotas.tell_senders_apart()
     }
 
     fn source(&self) -> &dyn Source {
@@ -73,7 +79,7 @@ impl Backend for Engine {
     }
 
     fn take(&self, batch: &Batch<'_>) -> Result<Judged, Overload> {
-        self.take_within(&Scope::default(), batch)
+        self.take_from(&Sender::default(), batch)
     }
 
     fn limits(&self) -> Limits {
@@ -97,9 +103,14 @@ impl Backend for Engine {
         Ok(())
     }
 
+    fn quotas(&self) -> Vec<QuotaUse> {
+        self.quotas.usage(now())
+    }
+
     fn prometheus(&self) -> String {
         self.telemetry.spool_points.set(self.spooled());
         self.telemetry.set_disk(self.disk());
+        self.telemetry.set_quotas(self.quotas.usage(now()));
         self.telemetry.prometheus()
     }
 }

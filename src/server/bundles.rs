@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::engine::{Engine, now};
+use crate::auth::Sender;
 use crate::bundle::{Archive, Bundle, fit};
 use crate::http::{ImportOptions, Imported, Moving};
 use crate::rollup::Load;
@@ -17,34 +18,7 @@ impl Moving for Engine {
     }
 
     fn import(&self, bundles: Vec<Bundle>, options: ImportOptions) -> Result<Imported, QueryError> {
-        if self.paused.load(Ordering::Relaxed) {
-            let text =
-                "the disk is full: nothing is imported until there is space again (store.reserve_bytes)";
-            return Err(QueryError::Away(text.into()));
-        }
-        let now = now();
-        let _none_is_forgotten = self.importing.read();
-        let mut imported = Imported::default();
-        let named = self.named(bundles, options, &mut imported);
-        let (ids, created) = self.find_or_adopt(&named, &mut imported)?;
-        // Without all names in memory, a name that is new here may be an old one of the cluster.
-        let knows_all = self.store.upstream.knows_all_names();
-        let mut loads: Vec<Load> = Vec::with_capacity(ids.len());
-        for ((_, _, bundle), id) in named.iter().zip(ids) {
-            if let Some(mut load) = id.and_then(|id| self.fitted(id, bundle, options.window, now)) {
-                load.is_new = knows_all && created.contains(&load.id);
-                loads.push(load);
-            }
-        }
-        loads.sort_by_key(|load| load.id);
-        loads.dedup_by_key(|load| load.id);
-        let loaded = self.points.load(&loads, now)?;
-        imported.metrics = loads.len() as u64;
-        imported.points = loaded.points;
-        imported.aggregates = loaded.aggregates;
-        imported.there = loaded.there;
-        self.telemetry.points_imported.add(loaded.points + loaded.aggregates);
-        Ok(imported)
+        self.import_from(&Sender::default(), bundles, options)
     }
 
     fn export(
@@ -80,6 +54,43 @@ impl Moving for Engine {
 type Named = (String, Arc<Policy>, Bundle);
 
 impl Engine {
+    /// Imports for one caller.
+    pub(super) fn import_from(
+        &self,
+        sender: &Sender,
+        bundles: Vec<Bundle>,
+        options: ImportOptions,
+    ) -> Result<Imported, QueryError> {
+        if self.paused.load(Ordering::Relaxed) {
+            let text =
+                "the disk is full: nothing is imported until there is space again (store.reserve_bytes)";
+            return Err(QueryError::Away(text.into()));
+        }
+        let now = now();
+        let _none_is_forgotten = self.importing.read();
+        let mut imported = Imported::default();
+        let named = self.named(bundles, options, &mut imported);
+        let (ids, created) = self.find_or_adopt(&named, sender, &mut imported)?;
+        // Without all names in memory, a name that is new here may be an old one of the cluster.
+        let knows_all = self.store.upstream.knows_all_names();
+        let mut loads: Vec<Load> = Vec::with_capacity(ids.len());
+        for ((_, _, bundle), id) in named.iter().zip(ids) {
+            if let Some(mut load) = id.and_then(|id| self.fitted(id, bundle, options.window, now)) {
+                load.is_new = knows_all && created.contains(&load.id);
+                loads.push(load);
+            }
+        }
+        loads.sort_by_key(|load| load.id);
+        loads.dedup_by_key(|load| load.id);
+        let loaded = self.points.load(&loads, now)?;
+        imported.metrics = loads.len() as u64;
+        imported.points = loaded.points;
+        imported.aggregates = loaded.aggregates;
+        imported.there = loaded.there;
+        self.telemetry.points_imported.add(loaded.points + loaded.aggregates);
+        Ok(imported)
+    }
+
     fn policy_of(&self, id: MetricId) -> Option<Arc<Policy>> {
         self.points.policies().get(self.points.state(id)?.0)
     }
@@ -103,10 +114,11 @@ impl Engine {
         named
     }
 
-    /// For each of them its metric, made if it is new and `ingest.max_metrics` leaves room; and the new ones.
+    /// For each of them its metric, made if it is new and neither `ingest.max_metrics` nor a quota is in the way; and the new ones.
     fn find_or_adopt(
         &self,
         named: &[Named],
+        sender: &Sender,
         imported: &mut Imported,
     ) -> Result<(Vec<Option<MetricId>>, HashSet<MetricId>), QueryError> {
         let most = usize::try_from(self.config.ingest.max_metrics).unwrap_or(usize::MAX);
@@ -126,13 +138,34 @@ impl Engine {
                 }
             }
         }
-        let fresh: Vec<(String, Arc<Policy>)> = fresh.into_iter().collect();
+        let fresh = self.within_quotas(fresh, sender, imported);
         let created = self.adopt(&fresh)?;
         imported.created = created.len() as u64;
         self.telemetry.metrics_created.add(imported.created);
         let mut ids = Vec::with_capacity(named.len());
         self.index.read().lookup_many(named.iter().map(|(name, ..)| &**name), &mut ids);
         Ok((ids, created.into_iter().collect()))
+    }
+
+    /// Those of the new metrics for which the quotas have room.
+    fn within_quotas(
+        &self,
+        fresh: HashMap<String, Arc<Policy>>,
+        sender: &Sender,
+        imported: &mut Imported,
+    ) -> Vec<(String, Arc<Policy>)> {
+        let mut fresh: Vec<(String, Arc<Policy>)> = fresh.into_iter().collect();
+        let names: Vec<&str> = fresh.iter().map(|(name, _)| &**name).collect();
+        let mut have_room = self.quotas.have_room(&names, sender).into_iter();
+        fresh.retain(|(name, _)| {
+            let has_room = have_room.next().unwrap_or(true);
+            if !has_room {
+                self.telemetry.reject(Reject::Quota, 1);
+                imported.refused.push((name.clone(), format!("{} (metrics)", Reject::Quota.label())));
+            }
+            has_room
+        });
+        fresh
     }
 
     fn fitted(&self, id: MetricId, bundle: &Bundle, (from, until): (u32, u32), now: u32) -> Option<Load> {

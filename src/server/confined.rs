@@ -1,10 +1,11 @@
-//! The engine as it answers somebody who is confined to a scope. What is outside is not there, and cannot be made or changed.
+//! The engine as it answers one caller. What is outside of their scope is not there, and cannot be made or changed.
 
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
 use super::engine::Engine;
+use crate::auth::Sender;
 use crate::bundle::Bundle;
 use crate::http::browser::{Browse, Folder, Health, Listing, MetricDescription, PageRequest};
 use crate::http::{
@@ -14,28 +15,35 @@ use crate::http::{
 };
 use crate::index::{Sight, Survey, Top};
 use crate::parse::Limits;
-use crate::receive::{Busy, Sink};
+use crate::telemetry::QuotaUse;
 use graphite_render::{FetchRequest, Fetched, Source};
 use plumbago_model::{
     Batch, Cancel, Event, EventFilter, EventId, Judged, Overload, Policy, QueryError, Scope, Stretch,
     Verdict, name,
 };
 
-/// An engine within a scope.
+/// An engine for one caller. A caller whose scope is everything sees all of it, and what they send counts for their quota.
 pub(super) struct Confined {
     engine: Arc<Engine>,
-    scope: Arc<Scope>,
+    sender: Sender,
 }
 
 impl Confined {
-    pub(super) fn new(engine: Arc<Engine>, scope: Arc<Scope>) -> Self {
-        Self { engine, scope }
+    pub(super) fn new(engine: Arc<Engine>, sender: Sender) -> Self {
+        Self { engine, sender }
+    }
+
+    fn scope(&self) -> &Arc<Scope> {
+        &self.sender.scope
     }
 
     /// Is a name inside, in the spelling in which it is stored?
     fn covers(&self, raw: &str) -> bool {
+        if self.scope().is_everything() {
+            return true;
+        }
         let name = name::canonical(raw, self.engine.config.ingest.max_name_bytes);
-        name.is_ok_and(|name| self.scope.covers(&name))
+        name.is_ok_and(|name| self.scope().covers(&name))
     }
 
     /// Refuses to make or change what is outside.
@@ -44,14 +52,18 @@ impl Confined {
     }
 
     fn outside(&self, what: &str) -> QueryError {
-        QueryError::Forbidden(format!("`{what}` is outside of what you may change: {}", self.scope))
+        QueryError::Forbidden(format!("`{what}` is outside of what you may change: {}", self.scope()))
     }
 
-    fn whole_server(&self) -> QueryError {
-        QueryError::Forbidden(format!(
+    /// The engine itself, for what is about the whole server.
+    fn whole(&self) -> Result<&Engine, QueryError> {
+        if self.scope().is_everything() {
+            return Ok(&self.engine);
+        }
+        Err(QueryError::Forbidden(format!(
             "this is about the whole server, and you are confined to {}",
-            self.scope
-        ))
+            self.scope()
+        )))
     }
 
     /// Is an event about something inside? One of its tags says so, together with those of the form `tag=value`.
@@ -64,13 +76,13 @@ impl Confined {
             .iter()
             .copied()
             .chain(["*"])
-            .any(|word| self.scope.covers(word) || self.covers(&format!("{word}{pairs}")))
+            .any(|word| self.scope().covers(word) || self.covers(&format!("{word}{pairs}")))
     }
 }
 
 impl Backend for Confined {
-    fn within(self: Arc<Self>, scope: &Arc<Scope>) -> Arc<dyn Backend> {
-        Arc::new(Self::new(Arc::clone(&self.engine), Arc::clone(scope)))
+    fn of(self: Arc<Self>, sender: &Sender) -> Arc<dyn Backend> {
+        Arc::new(Self::new(Arc::clone(&self.engine), sender.clone()))
     }
 
     fn source(&self) -> &dyn Source {
@@ -100,11 +112,11 @@ impl Backend for Confined {
         cancel: &Cancel,
         visit: &mut dyn FnMut(Node<'_>),
     ) -> Result<(), QueryError> {
-        self.engine.find_within(&self.scope, query, window, cancel, visit)
+        self.engine.find_within(self.scope(), query, window, cancel, visit)
     }
 
     fn names(&self) -> NameStream {
-        self.engine.names_within(&self.scope)
+        self.engine.names_within(self.scope())
     }
 
     fn policies(&self, names: &[&str]) -> Vec<Option<Arc<Policy>>> {
@@ -117,11 +129,11 @@ impl Backend for Confined {
     }
 
     fn write(&self, lines: &[u8]) -> Result<Verdict, String> {
-        self.engine.write_within(&self.scope, lines)
+        self.engine.write_from(&self.sender, lines)
     }
 
     fn take(&self, batch: &Batch<'_>) -> Result<Judged, Overload> {
-        self.engine.take_within(&self.scope, batch)
+        self.engine.take_from(&self.sender, batch)
     }
 
     fn limits(&self) -> Limits {
@@ -132,24 +144,18 @@ impl Backend for Confined {
         self.engine.ready()
     }
 
+    fn quotas(&self) -> Vec<QuotaUse> {
+        self.whole().map(Backend::quotas).unwrap_or_default()
+    }
+
     fn prometheus(&self) -> String {
         self.engine.prometheus()
     }
 }
 
-impl Sink for Confined {
-    fn accept(&self, batch: &Batch<'_>) -> Result<(), Busy> {
-        self.engine.judge(batch, &self.scope).map(drop).map_err(|_| Busy)
-    }
-
-    fn within(self: Arc<Self>, scope: &Arc<Scope>) -> Arc<dyn Sink> {
-        Arc::new(Self::new(Arc::clone(&self.engine), Arc::clone(scope)))
-    }
-}
-
 impl Source for Confined {
     fn fetch(&self, requests: &[FetchRequest], cancel: &Cancel) -> Result<Vec<Vec<Fetched>>, QueryError> {
-        self.engine.fetch_within(&self.scope, requests, cancel)
+        self.engine.fetch_within(self.scope(), requests, cancel)
     }
 
     fn event_times(&self, filter: &EventFilter, cancel: &Cancel) -> Result<Vec<u32>, QueryError> {
@@ -159,14 +165,14 @@ impl Source for Confined {
 
 impl TaggedSeries for Confined {
     fn index(&self) -> Result<Sight<'_>, QueryError> {
-        self.engine.sight(&self.scope)
+        self.engine.sight(self.scope())
     }
 
     fn tag_series(&self, paths: &[&str]) -> Result<Vec<String>, QueryError> {
         for path in paths {
             self.check(&self.engine.canonical(path)?)?;
         }
-        self.engine.tag_series(paths)
+        self.engine.tag_series_from(&self.sender, paths)
     }
 
     fn delete_series(&self, paths: &[&str]) -> Result<(), QueryError> {
@@ -188,7 +194,7 @@ impl EventLog for Confined {
         }
         Err(QueryError::Forbidden(format!(
             "give the event a tag that is a name inside of what you may change: {}",
-            self.scope
+            self.scope()
         )))
     }
 
@@ -209,11 +215,11 @@ impl Browse for Confined {
         wanted: PageRequest<'_>,
         cancel: &Cancel,
     ) -> Result<Listing, QueryError> {
-        self.engine.list_within(&self.scope, folder, wanted, cancel)
+        self.engine.list_within(self.scope(), folder, wanted, cancel)
     }
 
     fn search(&self, text: &str, limit: usize, cancel: &Cancel) -> Result<Listing, QueryError> {
-        self.engine.search_within(&self.scope, text, limit, cancel)
+        self.engine.search_within(self.scope(), text, limit, cancel)
     }
 
     fn describe(&self, name: &str, cancel: &Cancel) -> Result<Option<MetricDescription>, QueryError> {
@@ -223,7 +229,10 @@ impl Browse for Confined {
     /// Counts what is inside; of the whole server only how it is.
     fn health(&self) -> Health {
         let all = self.engine.health();
-        let sight = self.engine.index.within(&self.scope);
+        if self.scope().is_everything() {
+            return all;
+        }
+        let sight = self.engine.index.within(self.scope());
         let (metrics, tagged) = sight.count(&Cancel::never()).unwrap_or_default();
         Health {
             version: all.version,
@@ -247,7 +256,7 @@ impl Moving for Confined {
     fn import(&self, bundles: Vec<Bundle>, options: ImportOptions) -> Result<Imported, QueryError> {
         let (inside, outside): (Vec<Bundle>, Vec<Bundle>) =
             bundles.into_iter().partition(|bundle| self.covers(&bundle.name));
-        let mut imported = self.engine.import(inside, options)?;
+        let mut imported = self.engine.import_from(&self.sender, inside, options)?;
         let refused = outside.into_iter().map(|bundle| {
             let why = self.outside(&bundle.name).to_string();
             (bundle.name, why)
@@ -262,14 +271,14 @@ impl Moving for Confined {
         window: (u32, u32),
         visit: &mut dyn FnMut(Bundle) -> ControlFlow<()>,
     ) -> Result<(), QueryError> {
-        let inside: Vec<&str> = names.iter().copied().filter(|name| self.scope.covers(name)).collect();
+        let inside: Vec<&str> = names.iter().copied().filter(|name| self.scope().covers(name)).collect();
         self.engine.export(&inside, window, visit)
     }
 }
 
 impl Care for Confined {
     fn delete_matching(&self, query: &str, trial: bool) -> Result<Deleted, QueryError> {
-        self.engine.delete_matching_within(&self.scope, query, trial)
+        self.engine.delete_matching_within(self.scope(), query, trial)
     }
 
     /// Everything at and below both names must be inside: otherwise it would move what is not there for the caller.
@@ -285,33 +294,33 @@ impl Care for Confined {
         if trial { Ok(planned) } else { self.engine.rename(from, to, false) }
     }
 
-    fn clean(&self, _: Option<u64>, _: bool) -> Result<Cleaned, QueryError> {
-        Err(self.whole_server())
+    fn clean(&self, secs: Option<u64>, trial: bool) -> Result<Cleaned, QueryError> {
+        self.whole()?.clean(secs, trial)
     }
 
     fn delete_range(&self, query: &str, range: (u32, u32), trial: bool) -> Result<DeletedRange, QueryError> {
         let range = Stretch { from: range.0, until: range.1 };
-        self.engine.erase_matching(&self.scope, query, range, trial)
+        self.engine.erase_matching(self.scope(), query, range, trial)
     }
 
-    fn repair(&self, _: bool) -> Result<Repaired, QueryError> {
-        Err(self.whole_server())
+    fn repair(&self, trial: bool) -> Result<Repaired, QueryError> {
+        self.whole()?.repair(trial)
     }
 
     fn top(&self, survey: &Survey) -> Result<Top, QueryError> {
-        Ok(self.engine.rank(&self.scope, survey))
+        Ok(self.engine.rank(self.scope(), survey))
     }
 
     fn names(&self, query: &str) -> Result<Vec<String>, QueryError> {
-        self.engine.all_names_within(&self.scope, query)
+        self.engine.all_names_within(self.scope(), query)
     }
 
     fn usage(&self, query: &str) -> Result<Usage, QueryError> {
-        self.engine.usage_within(&self.scope, query)
+        self.engine.usage_within(self.scope(), query)
     }
 
     fn stats(&self) -> Result<Stats, QueryError> {
-        Err(self.whole_server())
+        Care::stats(self.whole()?)
     }
 
     fn describe_metric(&self, name: &str) -> Result<Option<Description>, QueryError> {
@@ -333,25 +342,26 @@ impl Care for Confined {
     }
 
     fn check_files(&self) -> Result<Checked, QueryError> {
-        Err(self.whole_server())
+        Care::check_files(self.whole()?)
     }
 
     fn plan_retention(&self) -> Result<RetentionPlan, QueryError> {
-        Err(self.whole_server())
+        Care::plan_retention(self.whole()?)
     }
 
     fn reload(&self) -> Result<Reloaded, QueryError> {
-        Err(self.whole_server())
+        Care::reload(self.whole()?)
     }
 }
 
 impl Backups for Confined {
-    fn back_up(&self, _: &Path) -> Result<BackedUp, BackupError> {
-        Err(BackupError::Refused(self.whole_server().to_string()))
+    fn back_up(&self, directory: &Path) -> Result<BackedUp, BackupError> {
+        let engine = self.whole().map_err(|error| BackupError::Refused(error.to_string()))?;
+        engine.back_up(directory)
     }
 
     fn backup_state(&self) -> BackupState {
-        BackupState::default()
+        self.whole().map(Backups::backup_state).unwrap_or_default()
     }
 }
 

@@ -14,6 +14,7 @@ use super::storage::Storage;
 use super::supervisor::Supervisor;
 use crate::config::{Config, PolicyMatcher, Settings, Sources};
 use crate::index::{Loading, SharedIndex};
+use crate::quotas::Quotas;
 use crate::receive::Sampler;
 use crate::resolve::Resolver;
 use crate::rollup::{Deletion, Names, Opened, Points, PointsError};
@@ -37,6 +38,8 @@ pub struct Engine {
     pub points: Arc<Points>,
     /// Names to metrics.
     pub resolver: Resolver,
+    /// How much of what there may be.
+    pub(super) quotas: Arc<Quotas>,
     /// Counters.
     pub telemetry: Arc<Telemetry>,
     pub(super) store: Storage,
@@ -82,7 +85,7 @@ impl Engine {
         let rules = Rules::open(&config.rules, Arc::clone(&telemetry))?;
         let store = Storage::open(&config, &telemetry)?;
         let mut loading = Loading::begin()?;
-        let Opened { points, next_id } = Points::open(
+        let Opened { points, next_id, owners } = Points::open(
             Arc::clone(&store.points),
             Arc::clone(&store.metrics),
             &store.log_dir,
@@ -98,14 +101,18 @@ impl Engine {
         telemetry.metrics.set(index.len() as u64);
         let index = Arc::new(SharedIndex::new(index));
         let retention = Arc::new(PolicyMatcher::new(config.retention.clone()));
+        let quotas = Arc::new(Quotas::new(&[]));
         let resolver = Resolver::new(
             Arc::clone(&index),
             Arc::clone(&points),
             Arc::clone(&retention),
             config.ingest.clone(),
+            Arc::clone(&quotas),
             Arc::clone(&telemetry),
             next_id,
         );
+        owners.iter().for_each(|(id, quota)| quotas.own(*id, quota));
+        resolver.set_quotas(&config.quotas);
         Ok(Self {
             config,
             retention: RwLock::new(retention),
@@ -114,6 +121,7 @@ impl Engine {
             index,
             points,
             resolver,
+            quotas,
             supervisor: Arc::new(Supervisor::new(Arc::clone(&telemetry))),
             telemetry,
             store,
@@ -211,6 +219,7 @@ impl Engine {
             for &id in deletion.metrics() {
                 names.extend(index.name(id).map(str::to_owned));
                 index.remove(id);
+                self.resolver.forget(id);
             }
             self.telemetry.metrics.set(index.len() as u64);
         }

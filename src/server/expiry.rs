@@ -173,6 +173,7 @@ impl Engine {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::auth::Sender;
     use crate::config::{Config, Forgetting};
     use crate::receive::Sink as _;
     use plumbago_model::{Batch, Point, Retention};
@@ -192,7 +193,7 @@ mod tests {
     fn send(engine: &Engine, name: &str, timestamp: u32) {
         let mut batch = Batch::default();
         batch.push(name, Point { timestamp, value: 1.0 });
-        assert!(engine.accept(&batch).is_ok());
+        assert!(engine.accept(&batch, &Sender::default()).is_ok());
     }
 
     fn names(engine: &Engine) -> Vec<String> {
@@ -232,7 +233,7 @@ mod tests {
         let (_dir, engine) = engine(ForgetAfter::Retention);
         let mut batch = Batch::default();
         batch.push("tagged;a=b", Point { timestamp: now(), value: 0.0 });
-        engine.resolver.resolve(&batch, now()).unwrap();
+        engine.resolver.resolve(&batch, None, now()).unwrap();
         let forget = |now| engine.forget_expired(now, |_| false).unwrap();
         let seen = now() + 10 * DAY;
         assert_eq!((forget(seen), forget(seen + DAY)), (0, 0));
@@ -245,7 +246,7 @@ mod tests {
         let mut batch = Batch::default();
         let many: Vec<String> = (0..BATCH + 1).map(|n| format!("m{n}")).collect();
         many.iter().for_each(|name| batch.push(name, Point { timestamp: now() - 100, value: 1.0 }));
-        assert!(engine.accept(&batch).is_ok());
+        assert!(engine.accept(&batch, &Sender::default()).is_ok());
         assert_eq!(engine.forget_expired(now(), |_| true).unwrap(), BATCH as u64);
         assert_eq!(engine.forget_expired(now(), |_| true).unwrap(), 1);
     }
@@ -257,7 +258,7 @@ mod tests {
         send(&engine, "a.b", start - 7200);
         let mut batch = Batch::default();
         batch.push("a.b", Point { timestamp: start, value: 1.0 });
-        let resolved = engine.resolver.resolve(&batch, start).unwrap();
+        let resolved = engine.resolver.resolve(&batch, None, start).unwrap();
         assert_eq!(engine.forget_expired(start, |_| false).unwrap(), 1);
         let taken = engine.points.append_since(&resolved.points, resolved.deletions, start).unwrap();
         assert_eq!(taken, None, "the point would go to a metric that is gone");

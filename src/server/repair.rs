@@ -46,6 +46,9 @@ impl Engine {
         }
         index.remove(id);
         let inserted = index.insert(id, name).map_err(|error| error.to_string());
+        if inserted.is_ok() {
+            self.quotas.count([(id, name)]);
+        }
         self.telemetry.metrics.set(index.len() as u64);
         inserted
     }
@@ -59,6 +62,7 @@ fn is_findable(index: &Index, id: MetricId) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::auth::Sender;
     use crate::config::Config;
     use crate::receive::Sink as _;
     use plumbago_model::{Batch, Point};
@@ -72,7 +76,7 @@ mod tests {
         let mut batch = Batch::default();
         let timestamp = super::super::engine::now();
         ["a.b", "t;k=v"].iter().for_each(|name| batch.push(name, Point { timestamp, value: 1.0 }));
-        engine.accept(&batch).unwrap();
+        engine.accept(&batch, &Sender::default()).unwrap();
         engine.points.cut().unwrap();
         let repair = |trial| engine.repair_names(trial).unwrap();
         assert_eq!(repair(true), Repaired { checked: 2, ..Repaired::default() });

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::engine::{Engine, now};
-use crate::config::{Loaded, Place, PolicyMatcher, RetentionRules, Settings, Sources};
+use crate::config::{Loaded, Place, PolicyMatcher, Quota, RetentionRules, Settings, Sources};
 use crate::http::{PolicyMove, Reloaded, RetentionPlan};
 use crate::rollup::PointsError;
 use crate::rules::Rules;
@@ -170,12 +170,22 @@ impl Engine {
         let (loaded, needs_restart) = self.read_again()?;
         self.admit_tables(&loaded.config.retention)?;
         self.rules.as_ref().map_or(Ok(()), Rules::reload).map_err(QueryError::invalid)?;
+        self.reload_quotas(&loaded.config.quotas);
         let old = self.retention();
         // New metrics first: one that is created meanwhile must not keep an old policy.
         self.put_in_force(Arc::new(PolicyMatcher::new(loaded.config.retention)));
         // The next reload must find out again which metrics have the policies of the old rules.
         let moved = self.apply_changed(&old).inspect_err(|_| self.put_in_force(old))? as u64;
         Ok(Reloaded { moved, needs_restart, warnings: loaded.warnings })
+    }
+
+    /// Puts the quotas in force, if they are others. All metrics are counted again then.
+    fn reload_quotas(&self, quotas: &[Quota]) {
+        if self.quotas.are(quotas) {
+            return;
+        }
+        self.resolver.set_quotas(quotas);
+        tracing::info!(quotas = quotas.len(), "quotas reloaded");
     }
 
     /// The configuration as the files have it now, and the keys that differ from those in force and are no retention.

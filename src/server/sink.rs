@@ -7,9 +7,10 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::confined::Confined;
 use super::engine::{Engine, now};
+use crate::auth::Sender;
 use crate::http::Backend as _;
+use crate::quotas::Charge;
 use crate::receive::{Busy, Sink};
 use crate::resolve::Refused;
 use crate::rollup::{Appended, Points, PointsError};
@@ -20,12 +21,12 @@ pub(super) type Named = (Arc<str>, Point);
 
 impl Sink for Engine {
     /// Points of senders.
-    fn accept(&self, batch: &Batch<'_>) -> Result<(), Busy> {
-        self.judge(batch, &Scope::default()).map(drop).map_err(|_| Busy)
+    fn accept(&self, batch: &Batch<'_>, sender: &Sender) -> Result<(), Busy> {
+        self.judge(batch, sender).map(drop).map_err(|_| Busy)
     }
 
-    fn within(self: Arc<Self>, scope: &Arc<Scope>) -> Arc<dyn Sink> {
-        Arc::new(Confined::new(self, Arc::clone(scope)))
+    fn tells_senders_apart(&self) -> bool {
+        self.quotas.tell_senders_apart()
     }
 }
 
@@ -41,17 +42,18 @@ impl Engine {
     /// Takes points as received, and says what became of each.
     ///
     /// A point of somebody who is confined must have a name inside of the scope both as it is sent and as it is stored.
-    pub(super) fn judge(&self, batch: &Batch<'_>, scope: &Scope) -> Result<Judged, Overload> {
-        let judged = self.judge_inside(batch, scope, |inside| self.rule(inside, scope))?;
+    pub(super) fn judge(&self, batch: &Batch<'_>, sender: &Sender) -> Result<Judged, Overload> {
+        let judged = self.judge_inside(batch, &sender.scope, |inside| self.rule(inside, sender))?;
         self.note_refused(batch, &judged.refused);
         Ok(judged)
     }
 
-    fn rule(&self, batch: &Batch<'_>, scope: &Scope) -> Result<Judged, Overload> {
-        let Some(rules) = &self.rules else { return self.ingest(batch) };
+    fn rule(&self, batch: &Batch<'_>, sender: &Sender) -> Result<Judged, Overload> {
+        let Some(rules) = &self.rules else { return self.ingest(batch, sender) };
         let ruled = rules.apply(batch);
         // A batch that is not accepted comes again, so its points are gathered only after it is.
-        let judged = self.judge_inside(&ruled.batch(), scope, |inside| self.ingest(inside))?;
+        let judged =
+            self.judge_inside(&ruled.batch(), &sender.scope, |inside| self.ingest(inside, sender))?;
         rules.gather(&ruled);
         let mut judged = judged.in_whole(&ruled.places);
         judged.refused.extend(&ruled.refused);
@@ -98,7 +100,7 @@ impl Engine {
             return waiting;
         }
         let batch = batch_of(&waiting);
-        match self.ingest(&batch) {
+        match self.ingest(&batch, &Sender::default()) {
             Ok(judged) => {
                 self.note_refused(&batch, &judged.refused);
                 Vec::new()
@@ -107,14 +109,14 @@ impl Engine {
         }
     }
 
-    /// Stores the server's own numbers, which do not count as received.
+    /// Stores the server's own numbers, which do not count as received, and which no quota refuses.
     pub(super) fn append_own(&self, points: &[Named]) -> Result<(), Overload> {
-        self.append(&batch_of(points)).map(drop)
+        self.append(&batch_of(points), None).map(drop)
     }
 
     /// Appends a batch that went through the rules, and counts what is stored.
-    fn ingest(&self, batch: &Batch<'_>) -> Result<Judged, Overload> {
-        let judged = self.append(batch)?;
+    fn ingest(&self, batch: &Batch<'_>, sender: &Sender) -> Result<Judged, Overload> {
+        let judged = self.append(batch, Some(sender))?;
         self.telemetry.points_stored.add(judged.stored);
         if judged.stored > 0 {
             self.telemetry.last_point.set(now().into());
@@ -123,13 +125,13 @@ impl Engine {
     }
 
     /// Resolves the names and appends the points to log and memory: all of the batch, or none of it.
-    fn append(&self, batch: &Batch<'_>) -> Result<Judged, Overload> {
+    fn append(&self, batch: &Batch<'_>, sender: Option<&Sender>) -> Result<Judged, Overload> {
         if self.paused.load(Ordering::Relaxed) {
             return Err(Overload::Unwell(self.why_unwell()));
         }
         let now = now();
         let try_all = || -> Result<_, PointsError> {
-            let (appended, refused) = self.resolve_and_append(batch, now)?;
+            let (appended, refused) = self.resolve_and_append(batch, sender, now)?;
             if self.config.store.sync_interval.is_zero() {
                 self.points.sync()?;
             }
@@ -154,13 +156,21 @@ impl Engine {
     }
 
     /// A metric may be deleted after its name was looked up. Then all names are looked up again, and its point creates it again.
-    fn resolve_and_append(&self, batch: &Batch<'_>, now: u32) -> Result<(Appended, Refused), PointsError> {
+    fn resolve_and_append(
+        &self,
+        batch: &Batch<'_>,
+        sender: Option<&Sender>,
+        now: u32,
+    ) -> Result<(Appended, Refused), PointsError> {
         let _shared = self.accepting.read();
         loop {
-            let resolved = self.resolver.resolve(batch, now)?;
+            let resolved = self.resolver.resolve(batch, sender, now)?;
             let appended = self.points.append_since(&resolved.points, resolved.deletions, now)?;
             match appended {
-                Some(appended) => return Ok((appended, resolved.refused)),
+                Some(appended) => {
+                    resolved.charge.into_iter().for_each(Charge::keep);
+                    return Ok((appended, resolved.refused));
+                }
                 None => self.points.wait_for_deletion(),
             }
         }

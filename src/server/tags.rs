@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 
 use super::engine::{Engine, now};
 use super::source::UNKNOWN_TAGS;
+use crate::auth::Sender;
 use crate::http::TaggedSeries;
 use crate::index::{SharedIndex, Sight};
 use plumbago_model::{Batch, MetricId, Point, QueryError, Scope, name};
@@ -15,21 +16,7 @@ impl TaggedSeries for Engine {
     }
 
     fn tag_series(&self, paths: &[&str]) -> Result<Vec<String>, QueryError> {
-        let names = paths.iter().map(|path| self.canonical(path)).collect::<Result<Vec<String>, _>>()?;
-        if self.paused.load(Ordering::Relaxed) {
-            return Err(QueryError::Limit("the disk is full (store.reserve_bytes)".to_owned()));
-        }
-        let now = now();
-        let mut batch = Batch::default();
-        names.iter().for_each(|name| batch.push(name, Point { timestamp: now, value: 0.0 }));
-        let resolved = self.resolver.resolve(&batch, now)?;
-        if let Some((at, reason)) = resolved.refused.first() {
-            let name = batch.entries.get(*at).map_or("", |(name, _)| name);
-            self.telemetry.reject(*reason, resolved.refused.len() as u64);
-            return Err(QueryError::Limit(format!("`{name}` is not taken: {}", reason.label())));
-        }
-        self.points.sync()?;
-        Ok(names)
+        self.tag_series_from(&Sender::default(), paths)
     }
 
     fn delete_series(&self, paths: &[&str]) -> Result<(), QueryError> {
@@ -55,6 +42,27 @@ impl TaggedSeries for Engine {
 }
 
 impl Engine {
+    /// Creates series for one caller.
+    pub(super) fn tag_series_from(&self, sender: &Sender, paths: &[&str]) -> Result<Vec<String>, QueryError> {
+        let names = paths.iter().map(|path| self.canonical(path)).collect::<Result<Vec<String>, _>>()?;
+        if self.paused.load(Ordering::Relaxed) {
+            return Err(QueryError::TooMuch("the disk is full (store.reserve_bytes)".to_owned()));
+        }
+        let now = now();
+        let mut batch = Batch::default();
+        names.iter().for_each(|name| batch.push(name, Point { timestamp: now, value: 0.0 }));
+        let resolved = self.resolver.resolve(&batch, Some(sender), now)?;
+        if let Some((at, reason)) = resolved.refused.first() {
+            let name = batch.entries.get(*at).map_or("", |(name, _)| name);
+            self.telemetry.reject(*reason, resolved.refused.len() as u64);
+            let text = format!("`{name}` is not taken: {}", reason.label());
+            let too_much = resolved.refused.iter().all(|(_, reason)| reason.is_too_much());
+            return Err(if too_much { QueryError::TooMuch(text) } else { QueryError::Limit(text) });
+        }
+        self.points.sync()?;
+        Ok(names)
+    }
+
     /// What of the index is inside of a scope, if all names are in memory.
     pub(super) fn sight<'a>(&'a self, scope: &'a Arc<Scope>) -> Result<Sight<'a>, QueryError> {
         let index = self.whole_index().ok_or_else(|| QueryError::invalid(UNKNOWN_TAGS))?;

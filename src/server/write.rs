@@ -3,26 +3,29 @@
 use std::sync::atomic::Ordering;
 
 use super::engine::Engine;
+use crate::auth::Sender;
 use crate::parse::plaintext::parse_lines;
 use crate::receive;
-use plumbago_model::{Batch, Dialect, Judged, Overload, Scope, Verdict};
+use plumbago_model::{Batch, Dialect, Judged, Overload, Verdict};
 
 impl Engine {
     /// Takes carbon lines by the same rules as `listen.carbon`. Points that it reports as stored are durable. After an error the
     /// client may send the same lines again.
     pub fn write(&self, lines: &[u8]) -> Result<Verdict, String> {
-        self.write_within(&Scope::default(), lines)
+        self.write_from(&Sender::default(), lines)
     }
 
-    /// The same for somebody who is confined to a scope.
-    pub(super) fn write_within(&self, scope: &Scope, lines: &[u8]) -> Result<Verdict, String> {
+    /// The same for one caller.
+    pub(super) fn write_from(&self, sender: &Sender, lines: &[u8]) -> Result<Verdict, String> {
         let mut batch = Batch::default();
         let mut unreadable = Vec::new();
         let limits = receive::limits(&self.config.ingest);
         let received =
             parse_lines(lines, &limits, &mut batch, |reason, line| unreadable.push((reason, line)));
-        let judged = self.judge(&batch, scope).map_err(|overload| overload.to_string())?;
+        let judged = self.judge(&batch, sender).map_err(|overload| overload.to_string())?;
         let mut verdict = Verdict::from(&judged);
+        let settled = judged.stored + judged.refused.len() as u64;
+        verdict.gathered = (batch.len() as u64).saturating_sub(settled);
         self.telemetry.points_received.add(received);
         for (reason, line) in unreadable {
             self.telemetry.reject(reason, 1);
@@ -33,12 +36,12 @@ impl Engine {
         Ok(verdict)
     }
 
-    /// Takes points that somebody sent who is confined to a scope. They are written to the log, which is synced soon.
-    pub(super) fn take_within(&self, scope: &Scope, batch: &Batch<'_>) -> Result<Judged, Overload> {
+    /// Takes points that one caller sent. They are written to the log, which is synced soon.
+    pub(super) fn take_from(&self, sender: &Sender, batch: &Batch<'_>) -> Result<Judged, Overload> {
         if batch.arrival.dialect == Dialect::Labelled {
             self.admit_labelled()?;
         }
-        let judged = self.judge(batch, scope)?;
+        let judged = self.judge(batch, sender)?;
         self.telemetry.points_received.add(batch.len() as u64);
         Ok(judged)
     }
@@ -65,7 +68,7 @@ mod tests {
     use super::*;
     use crate::config::Config;
     use crate::http::Backend as _;
-    use plumbago_model::{Arrival, Point, Reject};
+    use plumbago_model::{Arrival, Point, Reject, Scope};
 
     const NAME: &str = "cpu;host=a";
 
@@ -101,9 +104,10 @@ mod tests {
         assert_eq!(refused, [(1, Reject::NameTooLong), (2, Reject::TooOld), (3, Reject::TooOld)]);
 
         let scope = Scope::of(["cpu*;host=*"]).unwrap();
-        let judged = engine.take_within(&scope, &batch(&sent[..2], Arrival::labelled(0))).unwrap();
+        let sender = Sender { scope: scope.into(), ..Sender::default() };
+        let judged = engine.take_from(&sender, &batch(&sent[..2], Arrival::labelled(0))).unwrap();
         assert_eq!((judged.stored, judged.refused), (1, vec![(1, Reject::NameTooLong)]));
-        let judged = engine.take_within(&scope, &batch(&sent[3..], Arrival::labelled(0))).unwrap();
+        let judged = engine.take_from(&sender, &batch(&sent[3..], Arrival::labelled(0))).unwrap();
         let mut refused = judged.refused;
         refused.sort_unstable_by_key(|(at, _)| *at);
         assert_eq!(refused, [(0, Reject::TooOld), (1, Reject::OutOfScope)]);

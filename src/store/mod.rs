@@ -308,6 +308,12 @@ pub trait MetricStore: Send + Sync {
     /// Gives metrics other names.
     fn rename(&self, names: &[(MetricId, String)]) -> Result<(), StoreError>;
 
+    /// Records the quotas for which metrics count because of who created them.
+    fn own(&self, quotas: &[(MetricId, String)]) -> Result<(), StoreError>;
+
+    /// The metrics that count for a quota because of who created them; some of them may be gone.
+    fn owners(&self) -> Result<Vec<(MetricId, String)>, StoreError>;
+
     /// Forgets metrics.
     fn delete(&self, metrics: &[MetricId]) -> Result<(), StoreError>;
 }

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use graphite_render::{FetchRequest, Fetched, Source};
+use plumbago::auth::Sender;
 use plumbago::http::browser::Browse;
 use plumbago::http::{Backend, EventLog, NameStream, Node, TaggedSeries};
 use plumbago::index::{Asked, FindLimits, Index, SharedIndex, Sight};
 use plumbago::parse::Limits;
 use plumbago_model::glob::Glob;
 use plumbago_model::{
-    Batch, Cancel, Event, EventFilter, EventId, Judged, MetricId, Overload, QueryError, Scope, Verdict,
+    Batch, Cancel, Event, EventFilter, EventId, Judged, MetricId, Overload, QueryError, Verdict,
 };
 
 use super::data::Stored;
@@ -81,7 +82,7 @@ fn window(series: &Stored, from: i64, until: i64) -> Fetched {
 }
 
 impl Backend for Memory {
-    fn within(self: Arc<Self>, _: &Arc<Scope>) -> Arc<dyn Backend> {
+    fn of(self: Arc<Self>, _: &Sender) -> Arc<dyn Backend> {
         self
     }
 

@@ -33,6 +33,7 @@ mod operate;
 mod outage;
 mod protobuf;
 mod queries;
+mod quotas;
 mod read;
 mod relay;
 mod reload;

@@ -42,7 +42,7 @@ fn a_series_can_be_tagged_before_it_has_points() {
     assert_eq!(made.body, r#"["a;x=1;y=2","b;x=1"]"#);
     assert_eq!(server.post("/tags/tagSeries", &[("path", "a;x=1;y=2")]).body, r#""a;x=1;y=2""#);
     let over = server.post("/tags/tagSeries", &[("path", "c;x=1")]);
-    assert_eq!(over.status, 422, "{}", over.body);
+    assert_eq!((over.status, over.header("retry-after")), (429, Some("60")), "{}", over.body);
     assert!(over.body.contains("metric_limit"), "{}", over.body);
     let broken = server.post("/tags/tagSeries", &[("path", "c;x")]);
     assert_eq!(broken.status, 400, "{}", broken.body);

@@ -39,6 +39,15 @@ pub struct Glob {
     branches: Vec<Branch>,
 }
 
+/// Globs are the same if they are written the same.
+impl PartialEq for Glob {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for Glob {}
+
 /// One way to match: a pattern whose braces hold no dots. Most globs have one branch.
 #[derive(Clone, Debug)]
 pub struct Branch {

@@ -17,6 +17,9 @@ pub enum QueryError {
     /// The answer needs more than a limit allows. The text names the limit and the key that sets it.
     #[error("{0}")]
     Limit(String),
+    /// There is too much of something already; the same can succeed later. The text says of what.
+    #[error("{0}")]
+    TooMuch(String),
     /// The query needs more memory than one query may have. The text has the figure and the key.
     #[error("{0}")]
     Memory(String),

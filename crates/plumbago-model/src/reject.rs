@@ -18,6 +18,21 @@ macro_rules! reasons {
     };
 }
 
+impl Reject {
+    /// Is nothing wrong with the point, but there are too many?
+    pub fn is_too_much(self) -> bool {
+        matches!(
+            self,
+            Reject::Quota
+                | Reject::TagValues
+                | Reject::CreateRate
+                | Reject::MetricLimit
+                | Reject::DiskFull
+                | Reject::Overload
+        )
+    }
+}
+
 reasons! {
     /// Not three fields.
     BadLine = "bad_line",
@@ -63,6 +78,10 @@ reasons! {
     CreateRate = "create_rate",
     /// A new metric over the total cap.
     MetricLimit = "metric_limit",
+    /// A new metric with a value of a tag that has as many values as it may.
+    TagValues = "tag_values",
+    /// Over a quota. The counters of the quotas say which.
+    Quota = "quota",
     /// A new metric while the disk is nearly full.
     DiskFull = "disk_full",
     /// Found in the blacklist.

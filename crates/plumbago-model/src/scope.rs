@@ -6,7 +6,7 @@ use super::Selection;
 use crate::glob::{Branch, Component, GlobError};
 
 /// Some metrics, or all. What is outside of a scope is not there for a caller who has it.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Scope {
     /// As they were written.
     texts: Vec<String>,
@@ -44,6 +44,15 @@ impl Scope {
         self.parts.as_ref().is_none_or(|parts| parts.iter().any(|part| part.takes(name)))
     }
 }
+
+/// Scopes are the same if they are written the same.
+impl PartialEq for Scope {
+    fn eq(&self, other: &Self) -> bool {
+        self.texts == other.texts && self.parts.is_some() == other.parts.is_some()
+    }
+}
+
+impl Eq for Scope {}
 
 /// How a path without tags relates to a scope. Its next component can change that.
 #[derive(Clone, Debug)]

@@ -6,7 +6,7 @@ use crate::glob::{Glob, GlobError};
 use crate::name;
 
 /// `servers.*`, or `disk.*;dc=ams*` for the metrics that have such a tag.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Selection {
     path: String,
     /// The paths themselves, and perhaps all below them.

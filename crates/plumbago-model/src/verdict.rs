@@ -5,19 +5,31 @@ use std::collections::BTreeMap;
 use super::Reject;
 
 /// How many points were stored, and how many were refused for which reason. Points that rules only gather into aggregates
-/// are neither.
+/// are neither, and counted apart.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verdict {
     /// In the log and readable.
     pub stored: u64,
     /// By the labels of the reasons; none of them zero.
     pub refused: BTreeMap<&'static str, u64>,
+    /// In an aggregate alone.
+    pub gathered: u64,
 }
 
 impl Verdict {
     /// Adds refused points.
     pub fn refuse(&mut self, reason: Reject, points: u64) {
         *self.refused.entry(reason.label()).or_default() += points;
+    }
+
+    /// Was nothing taken, and all of it because there was too much? Then the same can be sent again later. If a part was taken,
+    /// sending all of it again would count that part twice in aggregates, and hold up what waits behind it.
+    pub fn is_too_much(&self) -> bool {
+        let is_quantity = |label: &str| Reject::ALL.iter().any(|r| r.label() == label && r.is_too_much());
+        self.stored == 0
+            && self.gathered == 0
+            && !self.refused.is_empty()
+            && self.refused.keys().all(|label| is_quantity(label))
     }
 }
 

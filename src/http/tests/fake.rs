@@ -9,6 +9,7 @@ use std::time::Duration;
 use globset::GlobBuilder;
 use parking_lot::Mutex;
 
+use crate::auth::Sender;
 use crate::bundle::Bundle;
 use crate::http::browser::{Browse, Folder, Health, ListedNode, Listing, MetricDescription, PageRequest};
 use crate::http::{
@@ -21,7 +22,7 @@ use crate::parse::Limits;
 use graphite_render::{FetchRequest, Fetched, Source};
 use plumbago_model::{
     Arrival, Batch, Cancel, Cancelled, Event, EventFilter, EventId, Judged, MetricId, Overload, Point,
-    QueryError, Reject, Scope, TagFilter, Verdict, name,
+    QueryError, Reject, TagFilter, Verdict, name,
 };
 
 /// The metrics, all with data from 1000 to 2000.
@@ -198,7 +199,7 @@ impl Moving for FakeBackend {
 }
 
 impl Backend for FakeBackend {
-    fn within(self: Arc<Self>, _: &Arc<Scope>) -> Arc<dyn Backend> {
+    fn of(self: Arc<Self>, _: &Sender) -> Arc<dyn Backend> {
         self
     }
 

@@ -36,7 +36,7 @@ impl House {
         assert_eq!(engine.write(lines.as_bytes()).unwrap().stored, names.len() as u64);
         let scope = Arc::new(Scope::of(scopes.iter().copied()).unwrap());
         let backend: Arc<dyn Backend> = Arc::<Engine>::clone(&engine);
-        let seen = backend.within(&scope);
+        let seen = backend.of(&Sender { scope: Arc::clone(&scope), ..Sender::default() });
         Self { engine, seen, scope, names: names.iter().cloned().collect(), _directory: directory }
     }
 

@@ -108,6 +108,14 @@ impl MetricStore for Known {
         ))
     }
 
+    fn own(&self, quotas: &[(MetricId, String)]) -> Result<(), StoreError> {
+        self.local.own(quotas)
+    }
+
+    fn owners(&self) -> Result<Vec<(MetricId, String)>, StoreError> {
+        self.local.owners()
+    }
+
     fn delete(&self, metrics: &[MetricId]) -> Result<(), StoreError> {
         self.local.delete(metrics)
     }

@@ -22,7 +22,9 @@ pub(super) const CATALOGUE_FILE: &str = "catalogue.redb";
 const NAMES: TableDefinition<'_, u32, &[u8]> = TableDefinition::new("names");
 const DELETED: TableDefinition<'_, u32, ()> = TableDefinition::new("deleted");
 /// The names of metrics that were renamed; their pages have the first ones.
-const RENAMED: TableDefinition<'_, u32, &str> = TableDefinition::new("renamed");
+const RENAMED: TableDefinition<'_, u32, &'static str> = TableDefinition::new("renamed");
+/// The quotas for which metrics count because of who created them.
+const OWNERS: TableDefinition<'_, u32, &'static str> = TableDefinition::new("owners");
 const POLICIES: TableDefinition<'_, u32, &str> = TableDefinition::new("policies");
 /// All policies of metrics that have had more than one, oldest first.
 const POLICY_HISTORY: TableDefinition<'_, u32, Vec<u32>> = TableDefinition::new("policy_history");
@@ -77,6 +79,7 @@ impl Catalogue {
             txn.open_table(NAMES).map_err(failed)?;
             txn.open_table(DELETED).map_err(failed)?;
             txn.open_table(RENAMED).map_err(failed)?;
+            txn.open_table(OWNERS).map_err(failed)?;
             txn.open_table(POLICIES).map_err(failed)?;
             txn.open_table(POLICY_HISTORY).map_err(failed)?;
             txn.open_table(SPANS).map_err(failed)?;
@@ -248,6 +251,7 @@ fn copy_tables(from: &redb::ReadTransaction, path: &Path) -> Result<(), redb::Er
     copy_table(from, &to, NAMES)?;
     copy_table(from, &to, DELETED)?;
     copy_table(from, &to, RENAMED)?;
+    copy_table(from, &to, OWNERS)?;
     copy_table(from, &to, POLICIES)?;
     copy_table(from, &to, POLICY_HISTORY)?;
     copy_table(from, &to, SPANS)?;
@@ -318,7 +322,7 @@ impl MetricStore for Catalogue {
     fn load(&self, visit: &mut dyn FnMut(MetricRecord)) -> Result<(), StoreError> {
         let txn = self.read()?;
         let deleted: HashSet<u32> = self.deleted()?.into_iter().collect();
-        let renamed = renamed_in(&txn)?;
+        let renamed = texts_in(&txn, RENAMED)?;
         let names_table = txn.open_table(NAMES).map_err(failed)?;
         let history = txn.open_table(POLICY_HISTORY).map_err(failed)?;
         let any_history = history.first().map_err(failed)?.is_some();
@@ -427,13 +431,32 @@ impl MetricStore for Catalogue {
         })
     }
 
+    fn own(&self, quotas: &[(MetricId, String)]) -> Result<(), StoreError> {
+        if quotas.is_empty() {
+            return Ok(());
+        }
+        self.write(|txn| {
+            let mut table = txn.open_table(OWNERS).map_err(failed)?;
+            for (id, quota) in quotas {
+                table.insert(id.0, quota.as_str()).map_err(failed)?;
+            }
+            Ok(())
+        })
+    }
+
+    fn owners(&self) -> Result<Vec<(MetricId, String)>, StoreError> {
+        Ok(texts_in(&self.read()?, OWNERS)?.into_iter().map(|(id, quota)| (MetricId(id), quota)).collect())
+    }
+
     fn delete(&self, metrics: &[MetricId]) -> Result<(), StoreError> {
         self.write(|txn| {
+            let mut owners = txn.open_table(OWNERS).map_err(failed)?;
             let mut table = txn.open_table(DELETED).map_err(failed)?;
             let mut renamed = txn.open_table(RENAMED).map_err(failed)?;
             for id in metrics {
                 table.insert(id.0, ()).map_err(failed)?;
                 renamed.remove(id.0).map_err(failed)?;
+                owners.remove(id.0).map_err(failed)?;
             }
             Ok(())
         })?;
@@ -447,9 +470,12 @@ fn read_once<T>(read: impl FnOnce() -> T) -> T {
     read()
 }
 
-/// The names of renamed metrics.
-fn renamed_in(txn: &redb::ReadTransaction) -> Result<HashMap<u32, String>, StoreError> {
-    let table = txn.open_table(RENAMED).map_err(failed)?;
+/// A table of texts by metric.
+fn texts_in(
+    txn: &redb::ReadTransaction,
+    table: TableDefinition<'_, u32, &'static str>,
+) -> Result<HashMap<u32, String>, StoreError> {
+    let table = txn.open_table(table).map_err(failed)?;
     let rows = table.iter().map_err(failed)?;
     rows.map(|row| row.map(|(id, name)| (id.value(), name.value().to_owned())).map_err(failed)).collect()
 }
