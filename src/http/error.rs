@@ -5,6 +5,7 @@ use axum::response::{IntoResponse, Response};
 
 use super::find::to_json;
 use super::reply;
+use crate::kairosdb::Wrong;
 use crate::telemetry::{Counter, Refusal};
 use graphite_render::RenderError;
 use plumbago_model::QueryError;
@@ -138,6 +139,14 @@ impl Failure {
         response
     }
 
+    /// Its text without Graphite's wording.
+    fn bare(&self) -> String {
+        match self {
+            Failure::Invalid(text) => text.clone(),
+            other => other.to_string(),
+        }
+    }
+
     fn status(&self) -> StatusCode {
         match self {
             Failure::Invalid(_) | Failure::Refused(_) | Failure::BrokenBody(_) => StatusCode::BAD_REQUEST,
@@ -184,6 +193,54 @@ impl IntoResponse for JsonFailure {
     fn into_response(self) -> Response {
         let json = to_json(&serde_json::json!({ "error": self.0.to_string() }));
         let response = reply::body(self.0.status(), "application/json", json);
+        self.0.finish(response)
+    }
+}
+
+/// A failure as KairosDB has it, `{"errors": ["…"]}`.
+#[derive(Debug)]
+pub(super) struct ErrorList {
+    failure: Failure,
+    texts: Vec<String>,
+}
+
+impl From<Wrong> for ErrorList {
+    fn from(wrong: Wrong) -> Self {
+        Self { texts: wrong.texts().to_vec(), failure: Failure::Refused(wrong.to_string()) }
+    }
+}
+
+impl<T: Into<Failure>> From<T> for ErrorList {
+    fn from(failure: T) -> Self {
+        let failure = failure.into();
+        Self { texts: vec![failure.bare()], failure }
+    }
+}
+
+impl IntoResponse for ErrorList {
+    fn into_response(self) -> Response {
+        let json = to_json(&serde_json::json!({ "errors": self.texts }));
+        let response = reply::body(self.failure.status(), "application/json", json);
+        self.failure.finish(response)
+    }
+}
+
+/// A failure as OpenTSDB has it, `{"error": {"code": 400, "message": "…"}}`.
+#[derive(Debug)]
+pub(super) struct NestedFailure(Failure);
+
+impl<T: Into<Failure>> From<T> for NestedFailure {
+    fn from(failure: T) -> Self {
+        Self(failure.into())
+    }
+}
+
+impl IntoResponse for NestedFailure {
+    fn into_response(self) -> Response {
+        let status = self.0.status();
+        let error = serde_json::json!({ "code": status.as_u16(), "message": self.0.bare() });
+        let json = to_json(&serde_json::json!({ "error": error }));
+        let response = reply::body(status, "application/json", json);
         self.0.finish(response)
     }
 }
