@@ -6,13 +6,14 @@ use jiff::{Timestamp, ToSpan as _};
 
 use super::call::Call;
 use super::care::required;
-use super::error::{ErrorList, Failure};
+use super::error::Failure;
 use super::find::{listed, to_json};
 use super::gate::Seen;
+use super::kairosdb::KairosFailure;
 use super::{Api, Backend};
 use plumbago_model::Cancel;
 
-type Answer = Result<Response, ErrorList>;
+type Answer = Result<Response, KairosFailure>;
 
 /// Entries of a list, unless the call says otherwise.
 const USUAL: i64 = 100;

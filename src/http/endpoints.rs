@@ -1,15 +1,17 @@
 //! The table of endpoints. The routes, the roles, the answer to a wrong path and `docs/HTTP.md` are all made from it.
 
+mod labelled;
+
 use std::sync::Arc;
 
 use axum::handler::Handler;
 use axum::http::Method;
-use axum::routing::{MethodRouter, delete, get, post};
+use axum::routing::{MethodRouter, get, post};
 
 use super::gate::Gate;
 use super::{
-    backup, browser, bundles, carbonapi, cardinality, care, catalog, copying, erase, events, expand, find,
-    fsck, functions, index, info, kairosdb, opentsdb, queries, render, retention, session, tags, top, write,
+    backup, browser, bundles, carbonapi, cardinality, care, copying, erase, events, expand, find, fsck,
+    functions, index, info, queries, render, retention, session, tags, top, write,
 };
 use plumbago_model::Role;
 
@@ -123,8 +125,8 @@ pub(super) const GROUPS: &[Group] = &[
     Group { name: "Operators", endpoints: OPERATORS },
     Group { name: "The metric browser", endpoints: BROWSER },
     Group { name: "carbonapi", endpoints: CARBONAPI },
-    Group { name: "KairosDB", endpoints: KAIROSDB },
-    Group { name: "OpenTSDB", endpoints: OPENTSDB },
+    Group { name: "KairosDB", endpoints: labelled::KAIROSDB },
+    Group { name: "OpenTSDB", endpoints: labelled::OPENTSDB },
 ];
 
 const GRAPHITE: &[Endpoint] = &[
@@ -509,6 +511,13 @@ const BROWSER: &[Endpoint] = &[
     ),
 ];
 
+const INTAKE: &[&str] = &[
+    "kairosdb.max_body_bytes",
+    "kairosdb.max_errors",
+    "ingest.max_metrics",
+    "ingest.max_creates_per_second",
+];
+
 const CARBONAPI: &[Endpoint] = &[
     Endpoint::new(
         EITHER,
@@ -526,101 +535,4 @@ const CARBONAPI: &[Endpoint] = &[
         || either(carbonapi::capabilities),
         "the protocols that carbonapi may use",
     ),
-];
-
-const KAIROSDB: &[Endpoint] = &[
-    Endpoint::new(
-        EITHER,
-        "/api/v1/datapoints/query",
-        Role::Read,
-        || get(kairosdb::query::get).post(kairosdb::query::post),
-        "points by metric and tags, aggregated and grouped; `save_as` needs the role write",
-    )
-    .takes("body: KairosDB's JSON; `query` with the same, for GET")
-    .within(RENDER)
-    .fails("400 with `{\"errors\": […]}`"),
-    Endpoint::new(
-        POST,
-        "/api/v1/datapoints/query/tags",
-        Role::Read,
-        || post(kairosdb::query::tags),
-        "the tags of the series that such a query would read",
-    )
-    .takes("body: the same")
-    .within(RENDER)
-    .fails("the same"),
-    Endpoint::new(
-        POST,
-        "/api/v1/datapoints/delete",
-        Role::Admin,
-        || post(kairosdb::delete::points),
-        "deletes what such a query would read; series that have nothing else go with their names",
-    )
-    .takes("body: the same")
-    .fails("the same; 204 without a body"),
-    Endpoint::new(
-        DELETE,
-        "/api/v1/metric/{name}",
-        Role::Admin,
-        || delete(kairosdb::delete::metric),
-        "deletes all series of a metric",
-    )
-    .fails("204 without a body"),
-    Endpoint::new(
-        GET,
-        "/api/v1/catalog/metrics",
-        Role::Read,
-        || get(catalog::metrics),
-        "JSON: the metrics with tags that had series in each month, with first and last point, types and series",
-    )
-    .takes("`from=2026-01`, `until`, `prefix`, `after`, `limit`")
-    .within(TAGS),
-    Endpoint::new(
-        GET,
-        "/api/v1/catalog/tags",
-        Role::Read,
-        || get(catalog::tags),
-        "JSON: the tags of a metric, or the values of one with series, first and last point",
-    )
-    .takes("`metric`, `tag`, `prefix`, `after`, `limit`")
-    .within(TAGS),
-    Endpoint::new(
-        GET,
-        "/api/v1/catalog/cardinality",
-        Role::Read,
-        || get(catalog::cardinality),
-        "JSON: how many values each tag of each metric has",
-    )
-    .takes("`prefix`, `after`, `limit`")
-    .within(TAGS),
-    Endpoint::new(
-        GET,
-        "/api/v1/catalog/windows",
-        Role::Read,
-        || get(catalog::windows),
-        "JSON: the windows of three weeks in which a metric has series",
-    )
-    .takes("`metric`")
-    .within(TAGS),
-    Endpoint::new(
-        GET,
-        "/api/v1/catalog/partitions",
-        Role::Read,
-        || get(catalog::partitions),
-        "JSON: how large the partitions of each stage become in a cluster, and what it takes on this machine",
-    )
-    .of_the_whole_server(),
-];
-
-const OPENTSDB: &[Endpoint] = &[
-    Endpoint::new(
-        EITHER,
-        "/api/query",
-        Role::Read,
-        || get(opentsdb::query::get).post(opentsdb::query::post),
-        "series by metric and tags, aggregated",
-    )
-    .takes("`m=aggregator:[downsample:][rate:]metric{tag=value}` (repeatable), `start`, `end`, `ms`, `tz`; body: the same as JSON")
-    .within(RENDER)
-    .fails("400 with `{\"error\": {\"code\", \"message\"}}`"),
 ];

@@ -5,7 +5,6 @@ use axum::response::{IntoResponse, Response};
 
 use super::find::to_json;
 use super::reply;
-use crate::kairosdb::Wrong;
 use crate::telemetry::{Counter, Refusal};
 use graphite_render::RenderError;
 use plumbago_model::QueryError;
@@ -31,6 +30,9 @@ pub(super) enum Failure {
     /// Not before so many seconds have passed.
     #[error("{0}")]
     Wait(String, u64),
+    /// The server takes nothing now. Try again after so many seconds.
+    #[error("{0}")]
+    Overloaded(String, u64),
     /// Not by this method.
     #[error("{0} is not possible here")]
     Method(Method),
@@ -126,7 +128,9 @@ impl Failure {
             Failure::Busy | Failure::Crowded(_) => {
                 _ = headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"))
             }
-            Failure::Wait(_, seconds) => _ = headers.insert(header::RETRY_AFTER, HeaderValue::from(*seconds)),
+            Failure::Wait(_, seconds) | Failure::Overloaded(_, seconds) => {
+                _ = headers.insert(header::RETRY_AFTER, HeaderValue::from(*seconds))
+            }
             Failure::LogIn(_, is_part_of_page) => {
                 let challenge = if *is_part_of_page { "Bearer" } else { "Basic realm=\"Plumbago\", Bearer" };
                 headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static(challenge));
@@ -140,7 +144,7 @@ impl Failure {
     }
 
     /// Its text without Graphite's wording.
-    fn bare(&self) -> String {
+    pub(super) fn bare(&self) -> String {
         match self {
             Failure::Invalid(text) => text.clone(),
             other => other.to_string(),
@@ -166,6 +170,7 @@ impl Failure {
             | Failure::Busy
             | Failure::Crowded(_)
             | Failure::NotReady(_)
+            | Failure::Overloaded(..)
             | Failure::Away(_) => StatusCode::SERVICE_UNAVAILABLE,
             Failure::Store(_) | Failure::Flush(_) | Failure::Internal => StatusCode::INTERNAL_SERVER_ERROR,
         }
@@ -193,54 +198,6 @@ impl IntoResponse for JsonFailure {
     fn into_response(self) -> Response {
         let json = to_json(&serde_json::json!({ "error": self.0.to_string() }));
         let response = reply::body(self.0.status(), "application/json", json);
-        self.0.finish(response)
-    }
-}
-
-/// A failure as KairosDB has it, `{"errors": ["…"]}`.
-#[derive(Debug)]
-pub(super) struct ErrorList {
-    failure: Failure,
-    texts: Vec<String>,
-}
-
-impl From<Wrong> for ErrorList {
-    fn from(wrong: Wrong) -> Self {
-        Self { texts: wrong.texts().to_vec(), failure: Failure::Refused(wrong.to_string()) }
-    }
-}
-
-impl<T: Into<Failure>> From<T> for ErrorList {
-    fn from(failure: T) -> Self {
-        let failure = failure.into();
-        Self { texts: vec![failure.bare()], failure }
-    }
-}
-
-impl IntoResponse for ErrorList {
-    fn into_response(self) -> Response {
-        let json = to_json(&serde_json::json!({ "errors": self.texts }));
-        let response = reply::body(self.failure.status(), "application/json", json);
-        self.failure.finish(response)
-    }
-}
-
-/// A failure as OpenTSDB has it, `{"error": {"code": 400, "message": "…"}}`.
-#[derive(Debug)]
-pub(super) struct NestedFailure(Failure);
-
-impl<T: Into<Failure>> From<T> for NestedFailure {
-    fn from(failure: T) -> Self {
-        Self(failure.into())
-    }
-}
-
-impl IntoResponse for NestedFailure {
-    fn into_response(self) -> Response {
-        let status = self.0.status();
-        let error = serde_json::json!({ "code": status.as_u16(), "message": self.0.bare() });
-        let json = to_json(&serde_json::json!({ "error": error }));
-        let response = reply::body(status, "application/json", json);
         self.0.finish(response)
     }
 }

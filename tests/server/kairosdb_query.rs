@@ -165,7 +165,7 @@ fn mistakes_are_answered_as_kairosdb_does() {
         let answer = server.post_json(path, &query);
         let expected = json!({ "errors": ["query.metric[0].aggregators[0].bogus invalid aggregators name"] });
         assert_eq!((answer.status, &*answer.body), (400, &*expected.to_string()), "{path}");
-        assert_eq!(answer.content_type, "application/json");
+        assert!(answer.content_type.starts_with("application/json"), "{}", answer.content_type);
     }
     for body in ["", "{", "[]", "nonsense", "{\"metrics\": 5}"] {
         let answer = server.post_text("/api/v1/datapoints/query", body);

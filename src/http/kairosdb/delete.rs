@@ -7,14 +7,15 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
 use tokio::task::spawn_blocking;
 
+use super::KairosFailure;
 use super::query::{now, wanted};
 use crate::http::call::Posted;
-use crate::http::error::{ErrorList, Failure};
+use crate::http::error::Failure;
 use crate::http::gate::{Audit, Seen};
 use crate::http::{Api, Wanted};
 use crate::kairosdb::Query;
 
-type Answer = Result<Response, ErrorList>;
+type Answer = Result<Response, KairosFailure>;
 
 /// `POST /api/v1/datapoints/delete`: what a query would read.
 pub(in crate::http) async fn points(

@@ -6,16 +6,17 @@ use std::sync::Arc;
 use axum::response::Response;
 use jiff::Timestamp;
 
+use super::KairosFailure;
 use super::save;
 use crate::http::call::{Call, Posted};
-use crate::http::error::{ErrorList, Failure};
+use crate::http::error::Failure;
 use crate::http::gate::{MayWrite, Seen};
 use crate::http::queries::Question;
 use crate::http::{Api, Backend, Wanted, reply};
 use crate::kairosdb::{Aggregator, MetricQuery, Queried, Query, Tags, Work, group, write_answer, write_tags};
 use plumbago_model::{Cancel, Phase};
 
-type Answer = Result<Response, ErrorList>;
+type Answer = Result<Response, KairosFailure>;
 type Ran = Result<Vec<u8>, Failure>;
 
 /// The end of a query without one: later than everything.

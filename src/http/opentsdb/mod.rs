@@ -2,6 +2,8 @@
 //!
 //! | file          | what it is                                                    |
 //! |---------------|---------------------------------------------------------------|
+//! | `put`         | points come in                                                |
+//! | `suggest`     | names are completed                                           |
 //! | `query`       | `/api/query`                                                  |
 //! | `sub_query`   | what a query asks of one metric: `m=…`, or JSON               |
 //! | `filter`      | which series of a metric, and by which tags they are grouped  |
@@ -12,6 +14,8 @@
 mod aggregate;
 mod downsample;
 mod filter;
+pub(super) mod put;
 pub(super) mod query;
 mod sub_query;
+pub(super) mod suggest;
 mod time;

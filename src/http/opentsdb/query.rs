@@ -10,10 +10,11 @@ use serde_json::{Value, json};
 
 use super::aggregate::{Aggregate, merge};
 use super::downsample::Points;
+use super::put::TsdbFailure;
 use super::sub_query::SubQuery;
 use super::time::moment;
 use crate::http::call::{Call, Posted};
-use crate::http::error::{Failure, NestedFailure};
+use crate::http::error::Failure;
 use crate::http::find::to_json;
 use crate::http::gate::Seen;
 use crate::http::params::Params;
@@ -22,7 +23,7 @@ use crate::http::{Api, Backend, reply};
 use crate::kairosdb::{Read, Tags};
 use plumbago_model::{Cancel, Phase, QueryError};
 
-type Answer = Result<Response, NestedFailure>;
+type Answer = Result<Response, TsdbFailure>;
 
 /// Bytes of a point in an answer, usually at most.
 const POINT_BYTES: usize = 48;
