@@ -29,6 +29,7 @@ mod sockets;
 mod source;
 mod storage;
 mod supervisor;
+mod system;
 mod tags;
 mod top;
 mod write;
