@@ -41,6 +41,7 @@ targets! {
     call at "../fuzz/fuzz_targets/call.rs"
     chunk at "../fuzz/fuzz_targets/chunk.rs"
     glob at "../fuzz/fuzz_targets/glob.rs"
+    labelled at "../fuzz/fuzz_targets/labelled.rs"
     name at "../fuzz/fuzz_targets/name.rs"
     pickle at "../fuzz/fuzz_targets/pickle.rs"
     plaintext at "../fuzz/fuzz_targets/plaintext.rs"

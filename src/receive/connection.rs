@@ -37,6 +37,11 @@ pub(super) trait Protocol: Send + 'static {
         stop: &mut Stop,
     ) -> impl Future<Output = Next> + Send;
 
+    /// What the sender is told about what it sent last; nothing in most protocols.
+    fn reply(&mut self) -> Vec<u8> {
+        Vec::new()
+    }
+
     /// Counts what the sender did not finish.
     fn end(&self, intake: &Intake);
 }
@@ -131,6 +136,10 @@ async fn receive<P: Protocol>(
                     return End::Junk;
                 }
                 drop(loan);
+                let reply = protocol.reply();
+                if !reply.is_empty() {
+                    wire.answer(&reply).await;
+                }
                 if full {
                     // More is waiting: let the other connections have their turn first.
                     tokio::task::yield_now().await;
