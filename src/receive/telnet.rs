@@ -48,6 +48,10 @@ impl Protocol for TelnetLines {
         VERSION.repeat(times).into_bytes()
     }
 
+    fn carried(&self) -> usize {
+        self.lines.unfinished().len()
+    }
+
     fn end(&self, intake: &Intake) {
         let line = self.lines.unfinished();
         if !line.trim_ascii().is_empty() {
