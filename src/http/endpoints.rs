@@ -513,13 +513,6 @@ const BROWSER: &[Endpoint] = &[
     ),
 ];
 
-const INTAKE: &[&str] = &[
-    "kairosdb.max_body_bytes",
-    "kairosdb.max_errors",
-    "ingest.max_metrics",
-    "ingest.max_creates_per_second",
-];
-
 const CARBONAPI: &[Endpoint] = &[
     Endpoint::new(
         EITHER,

@@ -2,9 +2,16 @@
 
 use axum::routing::{delete, get, post};
 
-use super::{DELETE, EITHER, Endpoint, GET, INTAKE, POST, RENDER, TAGS, either};
+use super::{DELETE, EITHER, Endpoint, GET, POST, RENDER, TAGS, either};
 use crate::http::{catalog, kairosdb, opentsdb};
 use plumbago_model::Role;
+
+const INTAKE: &[&str] = &[
+    "kairosdb.max_body_bytes",
+    "kairosdb.max_errors",
+    "ingest.max_metrics",
+    "ingest.max_creates_per_second",
+];
 
 pub(super) const KAIROSDB: &[Endpoint] = &[
     Endpoint::new(
