@@ -6,7 +6,10 @@
 mod disk;
 mod endpoints;
 mod histogram;
+mod labelled;
 mod logins;
+#[cfg(feature = "otlp")]
+pub mod otlp;
 mod process;
 mod quotas;
 mod refusal;
@@ -22,6 +25,7 @@ use text::Text;
 pub use disk::Disk;
 pub use endpoints::Endpoints;
 pub use histogram::{Durations, Histogram};
+pub use labelled::{LabelledPhase, LabelledPhases};
 pub use logins::{Logins, TurnedAway};
 pub use process::Process;
 pub use quotas::QuotaUse;
@@ -63,6 +67,8 @@ macro_rules! telemetry {
             pub endpoints: Endpoints,
             /// Callers who were turned away.
             pub logins: Logins,
+            /// Queries by metric and tags, by phase.
+            pub labelled_phases: LabelledPhases,
             disk: Mutex<Disk>,
             quotas: Mutex<Vec<QuotaUse>>,
             rejected: [Counter; Reject::ALL.len()],
@@ -125,12 +131,16 @@ telemetry! {
     events_refused: "counter" "plumbago_events_refused_total" "Events that were too long or could not be parsed.",
     events_limited: "counter" "plumbago_events_limited_total" "Queries for more events than one answer may hold.",
     requests: "counter" "plumbago_http_requests_total" "HTTP requests.",
+    http_connections: "gauge" "plumbago_http_connections" "Open connections to the HTTP listeners.",
+    http_connections_refused: "counter" "plumbago_http_connections_refused_total" "HTTP connections over http.max_connections.",
+    http_connections_idle_closed: "counter" "plumbago_http_connections_idle_closed_total" "HTTP connections closed because they had no request for http.idle_timeout, or for seconds while places were scarce.",
     request_errors: "counter" "plumbago_http_errors_total" "HTTP requests answered with an error status.",
     queries_active: "gauge" "plumbago_queries_active" "Queries that wait, run, or send their answer.",
     queries_waiting: "gauge" "plumbago_queries_waiting" "Of these, those that wait for their turn because query.max_concurrent others run.",
     queries_slow: "counter" "plumbago_queries_slow_total" "Queries that took longer than query.slow.",
     query_memory: "gauge" "plumbago_query_memory_bytes" "Memory that queries use.",
     query_memory_limit: "gauge" "plumbago_query_memory_limit_bytes" "Memory that all queries together may use (query.memory).",
+    index_passes: "counter" "plumbago_labelled_index_passes_total" "Passes over the index for queries and deletions by metric and tags: one for each metric of a request, however many values of tags it has.",
     find_limited: "counter" "plumbago_find_limited_total" "Finds rejected because of a limit.",
     searches_cut_short: "counter" "plumbago_searches_cut_short_total" "Searches of the metric browser that timed out and returned partial results.",
     render_limited: "counter" "plumbago_render_limited_total" "Renders rejected because of a limit.",
@@ -189,6 +199,7 @@ impl Telemetry {
         self.write_labelled(&mut text);
         self.endpoints.write(&mut text);
         self.logins.write(&mut text);
+        self.labelled_phases.write(&mut text);
         self.disk.lock().write(&mut text);
         quotas::write(&self.quotas.lock(), &mut text);
         Process::read().write(&mut text);

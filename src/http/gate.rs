@@ -6,21 +6,18 @@
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use axum::extract::connect_info::Connected;
 use axum::extract::{ConnectInfo, FromRequestParts, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
-use axum::serve::IncomingStream;
 
 use super::endpoints::Endpoint;
 use super::error::Failure;
 use super::queries::memory::Memory;
-use super::request_line::Forgiving;
 use super::wire::Shown;
-use super::{Api, basic, local, session};
-use crate::auth::{ANONYMOUS, Denied, Doorman, Offer, Sender};
+use super::{Api, local, session};
+use crate::auth::{ANONYMOUS, Denied, Doorman, Offer, Sender, shown};
 use crate::config::{Addresses, Auth};
 use crate::telemetry::TurnedAway;
 use plumbago_model::{Caller, Role};
@@ -40,15 +37,14 @@ pub(super) struct Peer {
 }
 
 impl Peer {
+    /// Whoever connects from this address.
+    pub(super) fn new(address: SocketAddr, shown: Option<Shown>) -> Self {
+        Self { address, shown }
+    }
+
     /// Without the port, and an IPv4 address as one.
     pub(super) fn ip(&self) -> IpAddr {
         self.address.ip().to_canonical()
-    }
-}
-
-impl Connected<IncomingStream<'_, Forgiving>> for Peer {
-    fn connect_info(stream: IncomingStream<'_, Forgiving>) -> Self {
-        Self { address: *stream.remote_addr(), shown: stream.io().shown() }
     }
 }
 
@@ -77,9 +73,10 @@ impl Gate {
         Self { api, doorman, anonymous, proxy_header, proxies }
     }
 
-    /// Is an endpoint open to everybody, so that nobody need be asked? Who writes is always asked, because quotas count by address.
+    /// Is an endpoint open to everybody, so that nobody need be asked? Behind a proxy, the gate finds out who is at the other end of it;
+    /// and who writes is always asked, because quotas count by address.
     pub(super) fn leaves_open(&self, endpoint: &Endpoint) -> bool {
-        self.doorman.is_none() && endpoint.role <= self.anonymous.min(Role::Read)
+        self.doorman.is_none() && endpoint.role <= self.anonymous.min(Role::Read) && self.proxies.is_empty()
     }
 
     /// Longest body with points of KairosDB's kind.
@@ -145,6 +142,13 @@ impl Gate {
         Standing { caller, from, stranger }
     }
 
+    fn role_without_logins(&self, parts: &Parts) -> Role {
+        let peer = parts.extensions.get::<ConnectInfo<Peer>>();
+        let from = peer.map_or(IpAddr::from([0, 0, 0, 0]), |ConnectInfo(peer)| peer.ip());
+        let stranger = local::stranger(from, &parts.uri, &parts.headers);
+        if stranger.is_none() { Role::Admin } else { self.anonymous }
+    }
+
     /// What a request shows of who sends it. A proxy that is believed has looked at everything else already.
     fn offer(&self, request: &Request) -> Result<Offer, Failure> {
         let headers = request.headers();
@@ -155,7 +159,7 @@ impl Gate {
             return Ok(name.to_str().map_or(Offer::Unreadable, |name| Offer::Vouched(name.to_owned())));
         }
         if let Some(value) = headers.get(header::AUTHORIZATION) {
-            return Ok(value.to_str().ok().and_then(basic::offer).unwrap_or(Offer::Unreadable));
+            return Ok(value.to_str().ok().and_then(shown::authorization).unwrap_or(Offer::Unreadable));
         }
         if let Some(id) = session::of(headers) {
             if !is_own_page(request) {
@@ -210,6 +214,11 @@ impl Gate {
         let (user, address) = (Some(Arc::clone(name)), Some(standing.from));
         Arc::new(self.api.of(&Sender { user, address, scope: Arc::clone(scope) }))
     }
+}
+
+/// Did the request come to us over TLS?
+pub(super) fn is_over_tls(request: &Request) -> bool {
+    peer(request).is_some_and(|peer| peer.shown.is_some())
 }
 
 fn peer(request: &Request) -> Option<&Peer> {
@@ -279,6 +288,20 @@ impl FromRequestParts<Arc<Gate>> for LoggedIn {
         let standing = parts.extensions.get::<Standing>().filter(|_| gate.doorman.is_some());
         let name = standing.map(|standing| standing.caller.name.to_string());
         Ok(Self(name.filter(|name| name != ANONYMOUS)))
+    }
+}
+
+/// May the caller write points?
+pub(super) struct MayWrite(pub(super) bool);
+
+impl FromRequestParts<Arc<Gate>> for MayWrite {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, gate: &Arc<Gate>) -> Result<Self, Failure> {
+        let standing = parts.extensions.get::<Standing>();
+        // Without logins, a request to what is open to everybody has no standing.
+        let role = standing.map_or_else(|| gate.role_without_logins(parts), |standing| standing.caller.role);
+        Ok(Self(role >= Role::Write))
     }
 }
 
