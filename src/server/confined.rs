@@ -197,7 +197,7 @@ impl Labelled for Confined {
         range: (i64, i64),
         cancel: &Cancel,
     ) -> Result<Vec<Read>, QueryError> {
-        self.engine.read_series_within(&self.scope, wanted, range, cancel)
+        self.engine.read_series_within(self.scope(), wanted, range, cancel)
     }
 
     fn series_tags(
@@ -206,17 +206,17 @@ impl Labelled for Confined {
         range: (i64, i64),
         cancel: &Cancel,
     ) -> Result<Vec<Tags>, QueryError> {
-        self.engine.series_tags_within(&self.scope, wanted, range, cancel)
+        self.engine.series_tags_within(self.scope(), wanted, range, cancel)
     }
 
     fn erase_series(&self, wanted: &Wanted, range: (i64, i64)) -> Result<usize, QueryError> {
-        self.engine.erase_series_within(&self.scope, wanted, range)
+        self.engine.erase_series_within(self.scope(), wanted, range)
     }
 
     fn catalog(&self, query: &CatalogQuery, cancel: &Cancel) -> Result<Value, QueryError> {
         match query.about {
-            Catalog::Partitions => Err(self.whole_server()),
-            _ => self.engine.catalog_within(&self.scope, query, cancel),
+            Catalog::Partitions => self.whole()?.catalog(query, cancel),
+            _ => self.engine.catalog_within(self.scope(), query, cancel),
         }
     }
 }
