@@ -119,3 +119,11 @@ test("the rate says over how many seconds it was measured, at most a minute", as
   await page.locator("#health[title^='Points per second over the last 6']").waitFor();
   assert.match(await page.locator("#health-text").textContent(), /1[56]\d(\.\d)?\/s/);
 });
+
+test("queries that are too long for an address are drawn, too", async () => {
+  const targets = Array.from({ length: 60 }, (_, at) => `alias(scale(servers.calm.load,${at + 1}),"line ${at + 1}")`);
+  const page = await open(`#${new URLSearchParams([...targets.map((target) => ["target", target]), ["refresh", "0"]])}`);
+  await page.waitForFunction(() => document.querySelectorAll("#legend tbody tr").length === 60);
+  assert.equal(await page.locator("#legend td.max").last().textContent(), "1.2k");
+  assert.ok(page.requests.includes(new URL("render", page.url()).href), "it was sent by POST");
+});
