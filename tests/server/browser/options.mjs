@@ -133,8 +133,11 @@ test("a table has what is drawn, and raw samples have every point", async () => 
 });
 
 test("what is drawn can be downloaded", async () => {
-  const page = await open(hash(["servers.calm.load"], { from: "-1h" }));
+  const page = await open(hash(["servers.calm.load"], { from: "-1h", style: "stacked", max: "50" }));
   await drawn(page);
+  // The picture is drawn as the page draws.
+  const picture = new URL(await page.getByRole("link", { name: "PNG", exact: true }).getAttribute("href"));
+  assert.deepEqual([picture.searchParams.get("areaMode"), picture.searchParams.get("yMax")], ["stacked", "50"]);
   const starts = { CSV: "servers.calm.load,", JSON: '[{"target"', PNG: "\x89PNG", SVG: "<" };
   for (const [name, start] of Object.entries(starts)) {
     const waiting = page.waitForEvent("download");

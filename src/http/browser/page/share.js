@@ -5,8 +5,18 @@ import { rangeParameters } from "./graph.js";
 import { address } from "./server.js";
 import { state } from "./state.js";
 
-const PICTURE = { width: 1200, height: 500 };
-const DOWNLOADS = { CSV: {}, JSON: {}, PNG: PICTURE, SVG: PICTURE };
+const DOWNLOADS = ["CSV", "JSON", "PNG", "SVG"];
+const AREAS = { area: "all", stacked: "stacked" };
+
+/** What the server's pictures call the choices of the page. */
+const picture = (width, height) => ({
+  width,
+  height,
+  areaMode: AREAS[state.style],
+  logBase: state.scale === "log" ? 10 : undefined,
+  yMin: state.min || undefined,
+  yMax: state.max || undefined,
+});
 
 export function startShare() {
   const place = byId("share");
@@ -15,7 +25,7 @@ export function startShare() {
     if (place.hidden) return;
     const lines = [
       line("Render URL", rendered("json")),
-      line("Picture", rendered("png", { width: 900, height: 400 })),
+      line("Picture", rendered("png", picture(900, 400))),
       line("CSV", rendered("csv")),
       ...state.targets.map((target, index) =>
         line(state.targets.length > 1 ? `Grafana target ${index + 1}` : "Grafana target", target, false),
@@ -24,7 +34,7 @@ export function startShare() {
     ];
     place.replaceChildren(
       el("h2", {}, "Use it elsewhere"),
-      el("p", { class: "downloads" }, "Download ", ...Object.keys(DOWNLOADS).map(download)),
+      el("p", { class: "downloads" }, "Download ", ...DOWNLOADS.map(download)),
       el("dl", { class: "share" }, ...lines.flat()),
     );
   });
@@ -38,7 +48,7 @@ function rendered(format, more = {}) {
 /** All points, or a picture as large as a slide. */
 function download(name) {
   const format = name.toLowerCase();
-  const href = rendered(format, DOWNLOADS[name]);
+  const href = rendered(format, ["PNG", "SVG"].includes(name) ? picture(1200, 500) : {});
   return el("a", { class: "small", href, download: `plumbago.${format}` }, name);
 }
 
