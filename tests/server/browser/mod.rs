@@ -72,9 +72,7 @@ fn a_server_that_only_knows_itself_is_fresh() {
     drive("a_server_that_only_knows_itself_is_fresh", "fresh.mjs", || {
         let server = Setup::new().set("telemetry.carbon_interval", "1s").start();
         wait_until("metrics of its own", || {
-            server.get("/internal/browser/health").json()["metrics"]
-                .as_u64()
-                .is_some_and(|metrics| metrics > 0)
+            server.json("/internal/browser/health")["metrics"].as_u64().is_some_and(|metrics| metrics > 0)
         });
         server
     });
