@@ -13,19 +13,20 @@ use tokio::sync::watch;
 use super::background::Background;
 use super::engine::Engine;
 use super::sockets::{Reserved, Sockets, certificate};
+use super::system;
 use crate::auth::Doorman;
 use crate::certificate::Inside;
-use crate::config::{Loaded, Sources};
+use crate::config::{Config, Loaded, Sources};
 use crate::http::{self, Backend, Listeners, Service};
 use crate::receive::{Receiver, Sink};
 use crate::telemetry::Telemetry;
+use plumbago_model::count;
 
 /// Runs the server until Ctrl-C or SIGTERM; then drains and returns.
 pub fn run(loaded: Loaded, sources: Sources) -> Result<()> {
     let Loaded { config, settings, .. } = loaded;
-    // Two runtimes, so that a disk that stalls the log never stalls a query.
-    let ingest = runtime("ingest")?;
-    let queries = runtime("http")?;
+    system::make_room_for_files(&config);
+    let (ingest, queries) = runtimes(&config)?;
     let sockets = ingest.block_on(Sockets::bind(&config.listen, config.ingest.udp))?;
     let http = config.listen.http.map(|address| Reserved::new("http", address)).transpose()?;
     let https = config.listen.https.map(|address| Reserved::new("https", address)).transpose()?;
@@ -121,13 +122,14 @@ pub fn run(loaded: Loaded, sources: Sources) -> Result<()> {
     }
     engine.points.cut().context("writing the points in memory to the store; they stay in the log")?;
     engine.store.upstream.leave(&*engine);
-    match engine.store.upstream.spooled_points() {
-        None => eprintln!("stopped: everything is on disk"),
-        Some(spooled) => eprintln!(
-            "stopped: everything is on disk; {spooled} points go to the cluster after the next start"
-        ),
-    }
+    say_stopped(engine.store.upstream.spooled_points());
     Ok(())
+}
+
+fn say_stopped(spooled: Option<u64>) {
+    let left = spooled
+        .map(|spooled| format!("; sent to the cluster after the next start: {}", count(spooled, "point")));
+    eprintln!("stopped: everything is on disk{}", left.unwrap_or_default());
 }
 
 /// Waits for a stop signal, or for a failed thread and `server.failure_grace` after it. Reloads at each SIGHUP.
@@ -145,12 +147,18 @@ async fn until_the_end(engine: &Arc<Engine>, mut signals: Signals) {
 /// How long a thread for blocking work stays without work. What it has freed goes back to the system only when it ends.
 const IDLE_THREADS: Duration = Duration::from_secs(1);
 
-fn runtime(name: &str) -> Result<Runtime> {
+/// Two, so that a disk that stalls the log never stalls a query, and queries step back behind points.
+fn runtimes(config: &Config) -> Result<(Runtime, Runtime)> {
+    Ok((runtime("ingest", || ())?, runtime("http", system::behind_ingest(config))?))
+}
+
+fn runtime(name: &str, first: impl Fn() + Send + Sync + 'static) -> Result<Runtime> {
     let workers = std::thread::available_parallelism().map_or(2, |n| n.get().clamp(2, 8));
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(workers)
         .thread_name(name)
         .thread_keep_alive(IDLE_THREADS)
+        .on_thread_start(first)
         .enable_all()
         .build();
     runtime.with_context(|| format!("starting the threads for {name}"))
@@ -231,8 +239,11 @@ fn announce(engine: &Engine, sockets: &Sockets<TcpListener>, listeners: &Listene
     if let Some(cache_query) = address(sockets.cache_query.as_ref())? {
         writeln!(out, "queries   {cache_query} (carbon's cache queries)")?;
     }
+    if let Some(telnet) = address(sockets.kairosdb_telnet.as_ref())? {
+        writeln!(out, "telnet    {telnet} (KairosDB, OpenTSDB)")?;
+    }
     let path = std::path::absolute(&engine.config.store.path)?;
-    writeln!(out, "data      {} ({} metrics)", path.display(), engine.index.read().len())?;
+    writeln!(out, "data      {} ({})", path.display(), count(engine.index.read().len(), "metric"))?;
     if let (Some(carbon), Some(http)) = (carbon, http) {
         let (ip, port) = (carbon.ip(), carbon.port());
         writeln!(out, "send      echo \"hello.world 42 $(date +%s)\" > /dev/tcp/{ip}/{port}")?;

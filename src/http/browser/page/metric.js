@@ -3,7 +3,7 @@
 import { time } from "./clock.js";
 import { byId, el } from "./dom.js";
 import { metric } from "./server.js";
-import { ago, bytes, count, short, span } from "./words.js";
+import { ago, bytes, counted, short, span } from "./words.js";
 
 let running;
 let shown;
@@ -72,7 +72,7 @@ function stages(list) {
         {},
         el("strong", {}, `every ${span(step).replace(/^1 /, "")}`),
         ` for ${span(step * points)}`,
-        el("span", { class: "muted" }, `${count(points)} points`),
+        el("span", { class: "muted" }, counted(points, "point")),
       ),
     ),
   );
