@@ -41,6 +41,7 @@ targets! {
     call at "../fuzz/fuzz_targets/call.rs"
     chunk at "../fuzz/fuzz_targets/chunk.rs"
     glob at "../fuzz/fuzz_targets/glob.rs"
+    kairosdb_query at "../fuzz/fuzz_targets/kairosdb_query.rs"
     labelled at "../fuzz/fuzz_targets/labelled.rs"
     login at "../fuzz/fuzz_targets/login.rs"
     name at "../fuzz/fuzz_targets/name.rs"
