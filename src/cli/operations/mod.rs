@@ -27,6 +27,7 @@ mod retention;
 mod schema;
 mod secure;
 mod top;
+mod transport;
 mod users;
 mod write;
 
