@@ -116,7 +116,10 @@ mod tests {
             serde_json::from_str(&estimate(Some("10s:1d,1m:30d"), Output::Json).unwrap()).unwrap();
         assert_eq!(json["disk_bytes"], (8640 + 43_200) * 2 * 1000);
         let second = &json["stages"][1]["cassandra"];
-        assert_eq!((&second["partition_bytes"], &second["partitions_per_metric"]), (&64_000.into(), &23.into()));
+        assert_eq!(
+            (&second["partition_bytes"], &second["partitions_per_metric"]),
+            (&64_000.into(), &23.into())
+        );
     }
 
     #[test]

@@ -13,10 +13,12 @@ use crate::http::{
     Renamed, Repaired, RetentionPlan, Stats, TaggedSeries, Usage,
 };
 use crate::index::{Sight, Survey, Top};
+use crate::parse::Limits;
 use crate::receive::{Busy, Sink};
 use graphite_render::{FetchRequest, Fetched, Source};
 use plumbago_model::{
-    Batch, Cancel, Event, EventFilter, EventId, Policy, QueryError, Scope, Stretch, Verdict, name,
+    Batch, Cancel, Event, EventFilter, EventId, Judged, Overload, Policy, QueryError, Scope, Stretch,
+    Verdict, name,
 };
 
 /// An engine within a scope.
@@ -118,6 +120,14 @@ impl Backend for Confined {
         self.engine.write_within(&self.scope, lines)
     }
 
+    fn take(&self, batch: &Batch<'_>) -> Result<Judged, Overload> {
+        self.engine.take_within(&self.scope, batch)
+    }
+
+    fn limits(&self) -> Limits {
+        self.engine.limits()
+    }
+
     fn ready(&self) -> Result<(), String> {
         self.engine.ready()
     }
@@ -129,7 +139,7 @@ impl Backend for Confined {
 
 impl Sink for Confined {
     fn accept(&self, batch: &Batch<'_>) -> Result<(), Busy> {
-        self.engine.judge(batch, &self.scope).map(drop)
+        self.engine.judge(batch, &self.scope).map(drop).map_err(|_| Busy)
     }
 
     fn within(self: Arc<Self>, scope: &Arc<Scope>) -> Arc<dyn Sink> {

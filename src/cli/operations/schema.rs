@@ -49,11 +49,14 @@ fn check(cluster: &Cluster, schema: &Schema, output: Output) -> Result<()> {
                     .iter()
                     .map(|difference| json!({ "weight": word(difference.weight), "text": difference.text }))
                     .collect();
-                serde_json::to_writer_pretty(&mut *out, &json!({
-                    "ok": failed == 0,
-                    "differences": list,
-                    "partitions": partitions.iter().map(Partitions::json).collect::<Vec<_>>(),
-                }))?;
+                serde_json::to_writer_pretty(
+                    &mut *out,
+                    &json!({
+                        "ok": failed == 0,
+                        "differences": list,
+                        "partitions": partitions.iter().map(Partitions::json).collect::<Vec<_>>(),
+                    }),
+                )?;
                 writeln!(out)?;
             }
             Output::Text => {
@@ -115,7 +118,11 @@ fn print_partitions(partitions: &[Partitions], out: &mut dyn io::Write) -> Resul
     }
     for large in partitions.iter().filter(|table| table.size.mean() > LARGE_PARTITION) {
         let mean = words::size(large.size.mean());
-        writeln!(out, "note     partitions of {} have {mean} on average; keep them below 100 MiB", large.table)?;
+        writeln!(
+            out,
+            "note     partitions of {} have {mean} on average; keep them below 100 MiB",
+            large.table
+        )?;
     }
     Ok(())
 }

@@ -52,4 +52,6 @@ pub use purpose::Purpose;
 pub use scylla::statement::Consistency;
 pub use sender::{Delivery, Sender};
 pub use settings::{Levels, Login, Settings, Tls};
-pub use usage::{Held, LARGE_PARTITION, TableSize, held, partition_bytes, partitions, row_bytes, sizes, tables};
+pub use usage::{
+    Held, LARGE_PARTITION, TableSize, held, partition_bytes, partitions, row_bytes, sizes, tables,
+};

@@ -119,7 +119,7 @@ fn delivery<'a>(door: &'a Door, arguments: &ImportKairosdb, window: (u32, u32)) 
         if arguments.histograms { ", with histograms" } else { "" }
     );
     let journal = Journal::open(&arguments.journal, &what)?;
-    let carrier = Carrier::uncounted(door, ImportOptions { keep_policy: true, window }, arguments.batch);
+    let carrier = Carrier::uncounted(door, ImportOptions { keep_policy: false, window }, arguments.batch);
     Ok(Delivery::new(door, window, carrier, journal))
 }
 

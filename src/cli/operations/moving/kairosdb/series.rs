@@ -13,17 +13,20 @@ use crate::config::PolicyMatcher;
 use crate::kairosdb::row::{DataType, Layout, Summary, Value};
 use crate::store::cassandra::KairosTables;
 use plumbago_model::labelled::series_name;
-use plumbago_model::{Aggregator, Arrival, Policy, name};
+use plumbago_model::{Arrival, Policy, name};
 
 /// Integers up to here are exact as a double.
 const EXACT: u64 = 1 << 53;
 
-/// What becomes of a histogram: the end of the child's metric, how its stages are made, and its value.
-const CHILDREN: [(&str, Aggregator, fn(&Summary) -> f64, Meet); 4] = [
-    ("count", Aggregator::Sum, |summary| summary.count, |a, b| a + b),
-    ("sum", Aggregator::Sum, |summary| summary.sum, |a, b| a + b),
-    ("min", Aggregator::Min, |summary| summary.min, f64::min),
-    ("max", Aggregator::Max, |summary| summary.max, f64::max),
+/// A metric that a histogram becomes: the end of its name, its value, and what two values in one slot make.
+type Child = (&'static str, fn(&Summary) -> f64, Meet);
+
+/// What becomes of a histogram.
+const CHILDREN: [Child; 4] = [
+    ("count", |summary| summary.count, |a, b| a + b),
+    ("sum", |summary| summary.sum, |a, b| a + b),
+    ("min", |summary| summary.min, f64::min),
+    ("max", |summary| summary.max, f64::max),
 ];
 
 /// What two values in one slot make.
@@ -71,6 +74,11 @@ impl Found {
 impl Reader {
     /// The name under which a series is kept here, or why it cannot be.
     pub(super) fn name(&self, series: &Series) -> Result<String, String> {
+        let is_histogram = |row: &Row| DataType::named(row.data_type.as_deref()).is_histogram();
+        if self.takes_histograms && series.rows.iter().any(is_histogram) {
+            // None of the children has a longer name.
+            self.name_of(&format!("{}.count", series.metric), series)?;
+        }
         self.name_of(&series.metric, series)
     }
 
@@ -144,9 +152,9 @@ impl Target {
 impl Kept {
     fn new(reader: &Reader, series: &Series, name: &str) -> Self {
         let policy = |name: &str| reader.policies.policy_for(name, Arrival::labelled(0)).policy;
-        let child = |&(part, aggregator, _, meet): &(&str, Aggregator, fn(&Summary) -> f64, Meet)| {
+        let child = |&(part, _, meet): &Child| {
             let name = reader.name_of(&format!("{}.{part}", series.metric), series).ok()?;
-            let policy = Policy { aggregator, ..policy(&name) };
+            let policy = policy(&name);
             let target = Target::new(name, policy, reader.now);
             Some(Target { cascade: target.cascade.meeting(meet), ..target })
         };
@@ -169,7 +177,7 @@ impl Kept {
             self.number.cascade.push(seconds(time), value);
         }
         for (time, summary) in histograms {
-            for (target, (_, _, value, _)) in self.children.iter_mut().zip(&CHILDREN) {
+            for (target, (_, value, _)) in self.children.iter_mut().zip(&CHILDREN) {
                 target.cascade.push(seconds(*time), value(summary));
             }
         }
