@@ -41,6 +41,7 @@ targets! {
     call at "../fuzz/fuzz_targets/call.rs"
     chunk at "../fuzz/fuzz_targets/chunk.rs"
     glob at "../fuzz/fuzz_targets/glob.rs"
+    kairosdb_row at "../fuzz/fuzz_targets/kairosdb_row.rs"
     name at "../fuzz/fuzz_targets/name.rs"
     pickle at "../fuzz/fuzz_targets/pickle.rs"
     plaintext at "../fuzz/fuzz_targets/plaintext.rs"
