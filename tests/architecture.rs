@@ -36,6 +36,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("store", &["pem", "telemetry"]),
     ("index", &[]),
     ("bundle", &["store"]),
+    ("kairosdb", &[]),
     ("whisper", &[]),
     ("http", &["auth", "bundle", "certificate", "config", "graphite_render", "index", "parse", "telemetry"]),
 ];

@@ -13,6 +13,7 @@ mod architecture;
 mod counters;
 mod differential;
 mod documents;
+mod features;
 mod fuzz_smoke;
 mod golden;
 mod pictures;

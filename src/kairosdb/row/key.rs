@@ -70,8 +70,12 @@ impl RowKey {
         })
     }
 
-    /// The key as KairosDB writes it. `None` for a type whose name is longer than 255 bytes, which no key can hold.
+    /// The key as KairosDB writes it. `None` for what no key can hold: a type whose name is longer than 255 bytes, a zero byte in the
+    /// metric, or one before the first tag where no type is.
     pub fn bytes(&self) -> Option<Vec<u8>> {
+        if self.metric.as_bytes().contains(&ZERO) {
+            return None;
+        }
         let mut bytes = Vec::with_capacity(self.metric.len() + 64);
         bytes.extend_from_slice(self.metric.as_bytes());
         bytes.push(ZERO);
@@ -83,6 +87,9 @@ impl RowKey {
         }
         let mut text = String::new();
         tags::write(&self.tags, &mut text);
+        if self.data_type.is_none() && text.as_bytes().first() == Some(&ZERO) {
+            return None;
+        }
         bytes.extend_from_slice(text.as_bytes());
         Some(bytes)
     }
@@ -140,6 +147,10 @@ mod tests {
         assert_eq!(error(&[&b"\xff"[..], &key[11..]].concat()), "the metric is not UTF-8");
         let long = RowKey { data_type: Some("x".repeat(256)), ..antalya() };
         assert_eq!(long.bytes(), None);
+        let torn = RowKey { metric: "a\0b".to_owned(), ..antalya() };
+        let like_a_type =
+            RowKey { tags: vec![("\0".to_owned(), String::new())], data_type: None, ..antalya() };
+        assert_eq!((torn.bytes(), like_a_type.bytes()), (None, None));
     }
 
     proptest! {

@@ -193,7 +193,7 @@ impl Entry<'_> {
                 let key = RowKey { metric: metric.to_owned(), row_time, data_type: Some(data_type), tags };
                 let bytes = key.bytes();
                 bytes.map(|bytes| (key, bytes)).ok_or_else(|| {
-                    (metric.as_bytes().to_vec(), "the name of its type is longer than 255 bytes".to_owned())
+                    (metric.as_bytes().to_vec(), "the index names a row that no key can have".to_owned())
                 })
             }
         }
