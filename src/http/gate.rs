@@ -82,8 +82,13 @@ impl Gate {
         self.doorman.is_none() && endpoint.role <= self.anonymous
     }
 
+    /// Longest body with points of KairosDB's kind.
+    pub(super) fn max_body_bytes(&self) -> usize {
+        self.api.kairosdb.max_body_bytes
+    }
+
     /// The memory of queries, which the bodies of requests take, too.
-    pub(super) fn memory(&self) -> &Memory {
+    pub(super) fn memory(&self) -> &Arc<Memory> {
         self.api.workers.queries().memory()
     }
 

@@ -6,6 +6,7 @@
     reason = "these bytes come from outside: nothing in them may make us panic"
 )]
 
+pub mod labelled;
 mod limits;
 mod number;
 pub mod pickle;
