@@ -79,10 +79,16 @@ struct Sample {
     expected: Vec<(String, Vec<(f64, u64)>)>,
 }
 
+/// When KairosDB itself says that a point was: where it counts in seconds, they begin with the row, which may begin within one.
+fn seen(ms: u64, unit: &str) -> u64 {
+    let row = ms / (WIDTH_MS / 1000) * (WIDTH_MS / 1000);
+    if unit == "SECONDS" { (row + (ms - row) / 1000 * 1000) / 1000 } else { ms / 1000 }
+}
+
 impl Sample {
-    /// With `unit` in seconds, KairosDB itself drops milliseconds.
-    fn new(index: &str) -> Self {
-        let base = now() - 3600;
+    fn new(index: &str, unit: &str) -> Self {
+        // In one row, also where rows are half an hour long.
+        let base = ((now() - 3600) * 1000 / (WIDTH_MS / 1000) * (WIDTH_MS / 1000)).div_ceil(1000) + 10;
         let edge = now() * 1000 / WIDTH_MS * WIDTH_MS;
         let longs: Vec<(f64, u64)> = (0..120).map(|i| (i as f64 - 60.0, base + i)).collect();
         let doubles: Vec<(f64, u64)> = (200..260).map(|i| (i as f64 / 8.0 - 30.0, base + i)).collect();
@@ -91,6 +97,9 @@ impl Sample {
             points.iter().map(|&(v, t)| json!([t * 1000 + 37, value(v)])).collect()
         };
         let around = json!([[edge - 1000, -1.5], [edge, 2.5], [edge + 1000, 3.5]]);
+        let at = |points: &[(f64, u64)]| -> Vec<(f64, u64)> {
+            points.iter().map(|&(value, time)| (value, seen(time * 1000 + 37, unit))).collect()
+        };
         let series = vec![
             json!({"metric": "Temperature", "tags": {"city": "Antalya"}, "type": "kairos_long", "index": index,
                 "points": ms(&longs, true)}),
@@ -100,10 +109,14 @@ impl Sample {
                 "index": index, "points": around}),
         ];
         let expected = vec![
-            ("Temperature;city=Antalya".to_owned(), [longs, doubles].concat()),
+            ("Temperature;city=Antalya".to_owned(), at(&[longs, doubles].concat())),
             (
                 "disk:free;host=é web;path=C:=\\a%3Bb".to_owned(),
-                vec![(-1.5, edge / 1000 - 1), (2.5, edge / 1000), (3.5, edge / 1000 + 1)],
+                vec![
+                    (-1.5, seen(edge - 1000, unit)),
+                    (2.5, seen(edge, unit)),
+                    (3.5, seen(edge + 1000, unit)),
+                ],
             ),
         ];
         Self { series, expected }
@@ -123,8 +136,9 @@ impl Sample {
 
 fn generations_come_in(test: &str, generations: &[(&str, Value, &str)]) {
     for (generation, description, index) in generations {
-        let sample = Sample::new(index);
         let mut description = description.clone();
+        let unit = description["spec"]["row_time_unit"].as_str().unwrap_or_default().to_owned();
+        let sample = Sample::new(index, &unit);
         description["series"] = sample.series.clone().into();
         let Some(keyspace) = Keyspace::write(test, &description) else { return };
         let store = embedded();

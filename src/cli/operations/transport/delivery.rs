@@ -91,7 +91,11 @@ impl<'a> Delivery<'a> {
     }
 
     /// Adds a metric.
-    pub(in super::super) fn take(&mut self, bundle: Bundle) -> Result<()> {
+    pub(in super::super) fn take(&mut self, mut bundle: Bundle) -> Result<()> {
+        // A slot of a coarse stage may begin before the time that is asked for.
+        for archive in &mut bundle.archives {
+            archive.column.keep(self.window.0, self.window.1);
+        }
         self.sums.insert(bundle.name.clone(), Sum::new(bundle.clone(), now()));
         if self.carrier.take(bundle) { self.hand_on() } else { Ok(()) }
     }

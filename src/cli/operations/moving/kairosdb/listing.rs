@@ -41,6 +41,9 @@ impl fmt::Display for Series {
     }
 }
 
+/// The rows of series by their tags.
+type RowsByTags = BTreeMap<Vec<(String, String)>, Vec<Row>>;
+
 /// The metrics to import, with the number of rows that their indexes list.
 pub(super) struct Listing<'a> {
     tables: &'a KairosTables,
@@ -121,13 +124,8 @@ impl<'a> Listing<'a> {
     }
 
     /// The rows of some series of a metric.
-    fn gather(
-        &self,
-        metric: &str,
-        share: Share,
-        listed: &mut Listed,
-    ) -> Result<BTreeMap<Vec<(String, String)>, Vec<Row>>> {
-        let mut series: BTreeMap<Vec<(String, String)>, Vec<Row>> = BTreeMap::new();
+    fn gather(&self, metric: &str, share: Share, listed: &mut Listed) -> Result<RowsByTags> {
+        let mut series = RowsByTags::new();
         self.index_rows(metric, &mut |entry| match entry.key() {
             Ok((mut key, bytes)) => {
                 key.tags.sort_unstable();
