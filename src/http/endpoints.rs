@@ -58,6 +58,7 @@ const FIND: &[&str] = &[
     "query.max_find_hits",
     "query.find_timeout",
     "query.max_concurrent",
+    "query.max_concurrent_each",
     "query.memory_each",
     "query.memory",
 ];
@@ -66,6 +67,7 @@ const RENDER: &[&str] = &[
     "query.max_points",
     "query.render_timeout",
     "query.max_concurrent",
+    "query.max_concurrent_each",
     "query.memory_each",
     "query.memory",
 ];

@@ -6,21 +6,18 @@
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use axum::extract::connect_info::Connected;
 use axum::extract::{ConnectInfo, FromRequestParts, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
-use axum::serve::IncomingStream;
 
 use super::endpoints::Endpoint;
 use super::error::Failure;
 use super::queries::memory::Memory;
-use super::request_line::Forgiving;
 use super::wire::Shown;
-use super::{Api, basic, local, session};
-use crate::auth::{ANONYMOUS, Denied, Doorman, Offer};
+use super::{Api, local, session};
+use crate::auth::{ANONYMOUS, Denied, Doorman, Offer, shown};
 use crate::config::{Addresses, Auth};
 use crate::telemetry::TurnedAway;
 use plumbago_model::{Caller, Role};
@@ -40,15 +37,14 @@ pub(super) struct Peer {
 }
 
 impl Peer {
+    /// Whoever connects from this address.
+    pub(super) fn new(address: SocketAddr, shown: Option<Shown>) -> Self {
+        Self { address, shown }
+    }
+
     /// Without the port, and an IPv4 address as one.
     pub(super) fn ip(&self) -> IpAddr {
         self.address.ip().to_canonical()
-    }
-}
-
-impl Connected<IncomingStream<'_, Forgiving>> for Peer {
-    fn connect_info(stream: IncomingStream<'_, Forgiving>) -> Self {
-        Self { address: *stream.remote_addr(), shown: stream.io().shown() }
     }
 }
 
@@ -77,9 +73,9 @@ impl Gate {
         Self { api, doorman, anonymous, proxy_header, proxies }
     }
 
-    /// Is an endpoint open to everybody, so that nobody need be asked?
+    /// Is an endpoint open to everybody, so that nobody need be asked? Behind a proxy, the gate finds out who is at the other end of it.
     pub(super) fn leaves_open(&self, endpoint: &Endpoint) -> bool {
-        self.doorman.is_none() && endpoint.role <= self.anonymous
+        self.doorman.is_none() && endpoint.role <= self.anonymous && self.proxies.is_empty()
     }
 
     /// Longest body with points of KairosDB's kind.
@@ -155,7 +151,7 @@ impl Gate {
             return Ok(name.to_str().map_or(Offer::Unreadable, |name| Offer::Vouched(name.to_owned())));
         }
         if let Some(value) = headers.get(header::AUTHORIZATION) {
-            return Ok(value.to_str().ok().and_then(basic::offer).unwrap_or(Offer::Unreadable));
+            return Ok(value.to_str().ok().and_then(shown::authorization).unwrap_or(Offer::Unreadable));
         }
         if let Some(id) = session::of(headers) {
             if !is_own_page(request) {
@@ -206,6 +202,11 @@ impl Gate {
         let scope = &standing.caller.scope;
         if scope.is_everything() { Arc::clone(&self.api) } else { Arc::new(self.api.within(scope)) }
     }
+}
+
+/// Did the request come to us over TLS?
+pub(super) fn is_over_tls(request: &Request) -> bool {
+    peer(request).is_some_and(|peer| peer.shown.is_some())
 }
 
 fn peer(request: &Request) -> Option<&Peer> {
