@@ -38,7 +38,21 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("bundle", &["store"]),
     ("kairosdb", &[]),
     ("whisper", &[]),
-    ("http", &["auth", "bundle", "certificate", "config", "graphite_render", "index", "parse", "telemetry"]),
+    ("kairosdb", &[]),
+    (
+        "http",
+        &[
+            "auth",
+            "bundle",
+            "certificate",
+            "config",
+            "graphite_render",
+            "index",
+            "kairosdb",
+            "parse",
+            "telemetry",
+        ],
+    ),
 ];
 
 /// Modules that may use every other.

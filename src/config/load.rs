@@ -77,6 +77,7 @@ fn listen(raw: raw::Listen, tls: raw::ListenTls, settings: &Settings) -> Result<
         carbon_tls: raw.carbon_tls.0,
         pickle_tls: raw.pickle_tls.0,
         cache_query: raw.cache_query.0,
+        kairosdb_telnet: raw.kairosdb_telnet.0,
         allow: raw.allow.0,
         tls: None,
     };

@@ -64,6 +64,7 @@ sections! {
         carbon_tls: Listener = r#""off""#, "Carbon plaintext over TLS, with the certificate of `[listen.tls]`.";
         pickle_tls: Listener = r#""off""#, "Carbon pickle over TLS.";
         cache_query: Listener = r#""off""#, "Carbon's cache queries, for graphite-web's `CARBONLINK_HOSTS`; carbon's own port is 7002.";
+        kairosdb_telnet: Listener = r#""off""#, "KairosDB's and OpenTSDB's lines, `put cpu.load 1700000000 0.5 host=a`, over TCP; their own port is 4242.";
         allow: AddressList = "[]", "Addresses and networks, such as `\"10.0.0.0/8\"`, that may send points and cache queries: carbon, pickle, both over TLS, and UDP; `[]` allows all. It does not apply to HTTP.";
     }
 

@@ -1,5 +1,7 @@
 //! The table of endpoints. The routes, the roles, the answer to a wrong path and `docs/HTTP.md` are all made from it.
 
+mod labelled;
+
 use std::sync::Arc;
 
 use axum::handler::Handler;
@@ -9,7 +11,7 @@ use axum::routing::{MethodRouter, get, post};
 use super::gate::Gate;
 use super::{
     backup, browser, bundles, carbonapi, cardinality, care, copying, erase, events, expand, find, fsck,
-    functions, index, info, kairosdb, opentsdb, queries, render, retention, session, tags, top, write,
+    functions, index, info, queries, render, retention, session, tags, top, write,
 };
 use plumbago_model::Role;
 
@@ -53,6 +55,7 @@ pub(super) fn endpoints() -> impl Iterator<Item = &'static Endpoint> {
 const GET: &[Method] = &[Method::GET];
 const POST: &[Method] = &[Method::POST];
 const EITHER: &[Method] = &[Method::GET, Method::POST];
+const DELETE: &[Method] = &[Method::DELETE];
 
 const FIND: &[&str] = &[
     "query.max_find_hits",
@@ -124,8 +127,8 @@ pub(super) const GROUPS: &[Group] = &[
     Group { name: "Operators", endpoints: OPERATORS },
     Group { name: "The metric browser", endpoints: BROWSER },
     Group { name: "carbonapi", endpoints: CARBONAPI },
-    Group { name: "KairosDB", endpoints: KAIROSDB },
-    Group { name: "OpenTSDB", endpoints: OPENTSDB },
+    Group { name: "KairosDB", endpoints: labelled::KAIROSDB },
+    Group { name: "OpenTSDB", endpoints: labelled::OPENTSDB },
 ];
 
 const GRAPHITE: &[Endpoint] = &[
@@ -508,95 +511,6 @@ const BROWSER: &[Endpoint] = &[
         || get(browser::health),
         "JSON: how ingest and store are",
     ),
-];
-
-const INTAKE: &[&str] = &[
-    "kairosdb.max_body_bytes",
-    "kairosdb.max_errors",
-    "ingest.max_metrics",
-    "ingest.max_creates_per_second",
-];
-
-const KAIROSDB: &[Endpoint] = &[
-    Endpoint::new(
-        POST,
-        "/api/v1/datapoints",
-        Role::Write,
-        || post(kairosdb::datapoints::add),
-        "stores points: 204, or 400 with what is wrong with some of them; the others are stored",
-    )
-    .takes("body: JSON, one metric or a list of metrics, also as gzip")
-    .within(INTAKE)
-    .fails("413; 429 and 503 with `Retry-After` when points are not taken now"),
-    Endpoint::new(
-        GET,
-        "/api/v1/metricnames",
-        Role::Read,
-        || get(kairosdb::names::metric_names),
-        "JSON: the metrics, with tags and without",
-    )
-    .takes("`prefix`")
-    .within(TAGS),
-    Endpoint::new(
-        GET,
-        "/api/v1/tagnames",
-        Role::Read,
-        || get(kairosdb::names::tag_names),
-        "JSON: the keys of all tags",
-    )
-    .within(TAGS),
-    Endpoint::new(
-        GET,
-        "/api/v1/tagvalues",
-        Role::Read,
-        || get(kairosdb::names::tag_values),
-        "JSON: the values of all tags",
-    )
-    .within(TAGS),
-    Endpoint::new(
-        GET,
-        "/api/v1/version",
-        Role::None,
-        || get(kairosdb::server::version),
-        "JSON: the release of KairosDB whose API this is",
-    ),
-    Endpoint::new(
-        GET,
-        "/api/v1/health/check",
-        Role::None,
-        || get(kairosdb::server::check),
-        "204 when queries and writes work",
-    )
-    .fails("500"),
-    Endpoint::new(
-        GET,
-        "/api/v1/health/status",
-        Role::None,
-        || get(kairosdb::server::status),
-        "JSON: what was looked at, and whether it works",
-    ),
-];
-
-const OPENTSDB: &[Endpoint] = &[
-    Endpoint::new(
-        POST,
-        "/api/put",
-        Role::Write,
-        || post(opentsdb::put::add),
-        "stores points: 204, or 400 with what is wrong with some of them; the others are stored",
-    )
-    .takes("`summary`, `details`; body: JSON, one point or a list of points, also as gzip")
-    .within(INTAKE)
-    .fails("413; 429 and 503 with `Retry-After` when points are not taken now"),
-    Endpoint::new(
-        EITHER,
-        "/api/suggest",
-        Role::Read,
-        || either(opentsdb::suggest::handle),
-        "JSON: metrics, keys or values of tags that begin like this",
-    )
-    .takes("`type=metrics|tagk|tagv`, `q`, `max`")
-    .within(TAGS),
 ];
 
 const CARBONAPI: &[Endpoint] = &[

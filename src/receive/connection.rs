@@ -38,6 +38,11 @@ pub(super) trait Protocol: Send + 'static {
         stop: &mut Stop,
     ) -> impl Future<Output = Next> + Send;
 
+    /// What the sender is told about what it sent last; nothing in most protocols.
+    fn reply(&mut self) -> Vec<u8> {
+        Vec::new()
+    }
+
     /// Bytes that wait for their end.
     fn carried(&self) -> usize;
 
@@ -136,6 +141,10 @@ async fn receive<P: Protocol>(
                     return End::Junk;
                 }
                 drop(loan);
+                let reply = protocol.reply();
+                if !reply.is_empty() {
+                    wire.answer(&reply).await;
+                }
                 if !carried.cover(protocol.carried()) {
                     let detail = "too many lines and frames of all connections wait for their ends, closing the connection";
                     intake.refuse_whole(Reject::Overload, &[], &detail);

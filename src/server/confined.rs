@@ -4,15 +4,18 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
+use serde_json::Value;
+
 use super::engine::Engine;
 use crate::bundle::Bundle;
 use crate::http::browser::{Browse, Folder, Health, Listing, MetricDescription, PageRequest};
 use crate::http::{
-    BackedUp, Backend, BackupError, BackupState, Backups, Care, Checked, Cleaned, CopiedMetric, Deleted,
-    DeletedRange, Description, EventLog, ImportOptions, Imported, Moving, NameStream, Node, Reloaded,
-    Renamed, Repaired, RetentionPlan, Stats, TaggedSeries, Usage,
+    BackedUp, Backend, BackupError, BackupState, Backups, Care, Catalog, CatalogQuery, Checked, Cleaned,
+    CopiedMetric, Deleted, DeletedRange, Description, EventLog, ImportOptions, Imported, Labelled, Moving,
+    NameStream, Node, Reloaded, Renamed, Repaired, RetentionPlan, Stats, TaggedSeries, Usage, Wanted,
 };
 use crate::index::{Sight, Survey, Top};
+use crate::kairosdb::{Read, Tags};
 use crate::parse::Limits;
 use crate::receive::{Busy, Sink};
 use graphite_render::{FetchRequest, Fetched, Source};
@@ -86,6 +89,10 @@ impl Backend for Confined {
     }
 
     fn care(&self) -> Option<&dyn Care> {
+        Some(self)
+    }
+
+    fn labelled(&self) -> Option<&dyn Labelled> {
         Some(self)
     }
 
@@ -174,6 +181,37 @@ impl TaggedSeries for Confined {
             self.check(&self.engine.canonical(path)?)?;
         }
         self.engine.delete_series(paths)
+    }
+}
+
+impl Labelled for Confined {
+    fn read_series(
+        &self,
+        wanted: &Wanted,
+        range: (i64, i64),
+        cancel: &Cancel,
+    ) -> Result<Vec<Read>, QueryError> {
+        self.engine.read_series_within(&self.scope, wanted, range, cancel)
+    }
+
+    fn series_tags(
+        &self,
+        wanted: &Wanted,
+        range: (i64, i64),
+        cancel: &Cancel,
+    ) -> Result<Vec<Tags>, QueryError> {
+        self.engine.series_tags_within(&self.scope, wanted, range, cancel)
+    }
+
+    fn erase_series(&self, wanted: &Wanted, range: (i64, i64)) -> Result<usize, QueryError> {
+        self.engine.erase_series_within(&self.scope, wanted, range)
+    }
+
+    fn catalog(&self, query: &CatalogQuery, cancel: &Cancel) -> Result<Value, QueryError> {
+        match query.about {
+            Catalog::Partitions => Err(self.whole_server()),
+            _ => self.engine.catalog_within(&self.scope, query, cancel),
+        }
     }
 }
 

@@ -239,6 +239,9 @@ fn announce(engine: &Engine, sockets: &Sockets<TcpListener>, listeners: &Listene
     if let Some(cache_query) = address(sockets.cache_query.as_ref())? {
         writeln!(out, "queries   {cache_query} (carbon's cache queries)")?;
     }
+    if let Some(telnet) = address(sockets.kairosdb_telnet.as_ref())? {
+        writeln!(out, "telnet    {telnet} (KairosDB, OpenTSDB)")?;
+    }
     let path = std::path::absolute(&engine.config.store.path)?;
     writeln!(out, "data      {} ({})", path.display(), count(engine.index.read().len(), "metric"))?;
     if let (Some(carbon), Some(http)) = (carbon, http) {

@@ -23,6 +23,8 @@ mod grafana;
 mod graphite_web;
 mod harness;
 mod ingest;
+mod kairosdb;
+mod kairosdb_query;
 mod kill9;
 mod live;
 mod logins;
