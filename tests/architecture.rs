@@ -38,7 +38,6 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("bundle", &["store"]),
     ("kairosdb", &[]),
     ("whisper", &[]),
-    ("kairosdb", &[]),
     (
         "http",
         &[
