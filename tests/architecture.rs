@@ -37,8 +37,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("store", &["pem", "telemetry"]),
     ("index", &[]),
     ("bundle", &["store"]),
-    ("whisper", &[]),
     ("kairosdb", &[]),
+    ("whisper", &[]),
     (
         "http",
         &[
