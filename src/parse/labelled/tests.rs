@@ -226,8 +226,11 @@ fn opentsdb_sends_seconds_or_milliseconds() {
     }
 }
 
-/// Names with seconds, values and how long to keep them; reasons; and how often the version was asked for.
-fn lines(text: &[u8]) -> (Vec<(String, u32, f64, u32)>, Vec<Reject>, u64) {
+/// A name with seconds, value and how long to keep it.
+type Kept = (String, u32, f64, u32);
+
+/// What lines hold, why some are rejected, and how often the version was asked for.
+fn lines(text: &[u8]) -> (Vec<Kept>, Vec<Reject>, u64) {
     let (mut told, mut reasons) = (telnet::Told::default(), Vec::new());
     telnet::parse_lines(text, &LIMITS, &mut told, |reason, _| reasons.push(reason));
     let mut points = Vec::new();
