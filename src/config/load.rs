@@ -11,7 +11,7 @@ use super::raw::{self, Raw};
 use super::resolved::{Config, Http, Ingest, NameRules, OwnMetrics, Query, Server, Store, StoreKind};
 use super::retention_rules::{DEFAULT_AGGREGATION, Forgetting, RetentionRules};
 use super::{
-    Auth, Cassandra, ConfigError, Listen, ListenTls, Origin, Settings, Sources, Tls, document,
+    Auth, Cassandra, ConfigError, Listen, ListenTls, Origin, Settings, Sources, Tenancy, Tls, document,
     storage_aggregation, storage_schemas,
 };
 
@@ -111,6 +111,7 @@ fn resolve_auth(raw: raw::Auth, listen: &Listen, settings: &Settings) -> Result<
         anonymous: raw.anonymous.0,
         session: raw.session.0,
         max_failures: u32::try_from(raw.max_failures.0).expect("its kind allows up to a million"),
+        tenancy: Tenancy::default(),
     };
     let asks = listen.tls.as_ref().is_some_and(|tls| tls.client_ca_file.is_some());
     let missing = [
@@ -184,7 +185,10 @@ fn carbon_file(
 fn resolve(raw: Raw, retention: RetentionRules, settings: &Settings) -> Result<Config, ConfigError> {
     let listen = listen(raw.listen, raw.listen_tls, settings)?;
     Ok(Config {
-        auth: resolve_auth(raw.auth, &listen, settings)?,
+        auth: Auth {
+            tenancy: Tenancy::resolve(raw.tenants, settings)?,
+            ..resolve_auth(raw.auth, &listen, settings)?
+        },
         listen,
         store: resolve_store(raw.store),
         cassandra: resolve_cassandra(raw.cassandra, raw.tls),

@@ -6,7 +6,7 @@
 //! | 2    | `sources`                                                  | which file, which variables, which flags     |
 //! | 3    | `document`, `settings`                                     | layers: each key gets a value and its origin |
 //! | 4    | `inline_rule`, `storage_schemas`, `storage_aggregation`    | rules, from our file and from carbon's       |
-//! | 5    | `load`, `resolved`, `listen`, `auth`, `cassandra`           | every value checked, ready for the program   |
+//! | 5    | `load`, `resolved`, `listen`, `auth`, `tenancy`, `cassandra` | every value checked, ready for the program   |
 //! | 6    | `rules`, `matcher`                                         | which policy a name gets                     |
 //!
 //! `reference` makes the documentation from the same table.
@@ -34,6 +34,7 @@ mod settings;
 mod sources;
 mod storage_aggregation;
 mod storage_schemas;
+mod tenancy;
 
 pub use addresses::{Addresses, Network};
 pub use auth::Auth;
@@ -52,3 +53,4 @@ pub use resolved::{Config, Http, Ingest, NameRules, OwnMetrics, Query, Server, S
 pub use retention_rules::{ForgetAfter, Forgetting, Matched, RetentionRules, Rule};
 pub use settings::{Setting, Settings};
 pub use sources::{FILE_NAME, FILE_VARIABLE, Sources};
+pub use tenancy::Tenancy;

@@ -146,6 +146,13 @@ sections! {
         max_failures: Number<1, 1_000_000> = "10", "Wrong logins that one address may try in a minute; then it gets 429 until the minute is over. What was right before goes on working.";
     }
 
+    tenants: Tenants "tenants" "Several parties on one server, each with metrics of its own; docs/TENANTS.md goes through it." {
+        enabled: Switch = "false", "Every request is for one tenant, named by the header `X-Tenant`, by the parameter `tenant`, or by the login; only the role admin may go without. With false only users who are bound to a tenant are confined to it.";
+        directory: Text = r#""tenants""#, "Metrics without tags are in this directory, under the name of their tenant. Tenants do not see it.";
+        tag: Text = r#""tenant""#, "Metrics with tags have this one more. Tenants do not see it.";
+        default: MaybeText = r#""""#, "The tenant of requests that name none, and of what comes to the ports of carbon without TLS; `\"\"`: such requests are refused, and the ports are the operator's.";
+    }
+
     http: Http "http" "HTTP options." {
         compress: Switch = "true", "Compress answers with gzip for clients that accept it.";
         max_import_bytes: Size<1024> = r#""64MiB""#, "Most bytes that one call of `/internal/import` may bring, or one of `/internal/export` may answer.";

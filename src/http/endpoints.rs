@@ -33,6 +33,8 @@ pub(super) struct Endpoint {
     pub(super) fails: &'static str,
     /// Is it about the whole server, and so not for a caller with a scope?
     pub(super) whole: bool,
+    /// Does its body name the tenant? Its handler takes a `Lodging`.
+    pub(super) tenant_inside: bool,
     /// Its handler.
     pub(super) route: fn() -> Route,
 }
@@ -82,7 +84,18 @@ impl Endpoint {
         route: fn() -> Route,
         about: &'static str,
     ) -> Self {
-        Self { methods, path, role, about, takes: "", limits: &[], fails: "", whole: false, route }
+        Self {
+            methods,
+            path,
+            role,
+            about,
+            takes: "",
+            limits: &[],
+            fails: "",
+            whole: false,
+            tenant_inside: false,
+            route,
+        }
     }
 
     const fn takes(self, takes: &'static str) -> Self {

@@ -19,11 +19,11 @@ use super::error::Failure;
 use super::queries::memory::Memory;
 use super::request_line::Forgiving;
 use super::wire::Shown;
-use super::{Api, basic, local, session};
+use super::{Api, basic, local, session, tenancy};
 use crate::auth::{ANONYMOUS, Denied, Doorman, Offer};
-use crate::config::{Addresses, Auth};
+use crate::config::{Addresses, Auth, Tenancy};
 use crate::telemetry::TurnedAway;
-use plumbago_model::{Caller, Role};
+use plumbago_model::{Caller, Role, Scope};
 
 /// In a request from a proxy, the addresses that it came through.
 const FORWARDED_FOR: &str = "x-forwarded-for";
@@ -59,6 +59,7 @@ pub(super) struct Gate {
     anonymous: Role,
     proxy_header: Option<HeaderName>,
     proxies: Addresses,
+    tenancy: Tenancy,
 }
 
 /// A caller, and from where.
@@ -68,18 +69,31 @@ pub(super) struct Standing {
     pub(super) from: IpAddr,
     /// Why they are not taken for somebody on this machine, where that matters.
     stranger: Option<&'static str>,
+    /// Is the tenant named in the body, which nobody has read yet? Then the caller is who they are without it.
+    unsettled: bool,
 }
 
 impl Gate {
     pub(super) fn new(api: Arc<Api>, auth: &Auth, doorman: Option<Arc<Doorman>>) -> Self {
         let proxy_header = auth.proxy_header.as_ref().and_then(|name| name.parse().ok());
-        let (anonymous, proxies) = (auth.anonymous(), auth.proxies.clone());
-        Self { api, doorman, anonymous, proxy_header, proxies }
+        let (anonymous, proxies, tenancy) = (auth.anonymous(), auth.proxies.clone(), auth.tenancy.clone());
+        Self { api, doorman, anonymous, proxy_header, proxies, tenancy }
     }
 
     /// Is an endpoint open to everybody, so that nobody need be asked?
     pub(super) fn leaves_open(&self, endpoint: &Endpoint) -> bool {
-        self.doorman.is_none() && endpoint.role <= self.anonymous
+        let asks_for_tenant = self.tenancy.enabled && endpoint.role > Role::None;
+        self.doorman.is_none() && endpoint.role <= self.anonymous && !asks_for_tenant
+    }
+
+    /// Whether callers are tenants.
+    pub(super) fn tenancy(&self) -> &Tenancy {
+        &self.tenancy
+    }
+
+    /// The API with what is inside of a scope.
+    pub(super) fn api_within(&self, scope: &Arc<Scope>) -> Arc<Api> {
+        if scope.is_everything() { Arc::clone(&self.api) } else { Arc::new(self.api.within(scope)) }
     }
 
     /// The memory of queries, which the bodies of requests take, too.
@@ -103,12 +117,46 @@ impl Gate {
                 Err(failure) => Err(failure),
             },
         };
-        match standing.and_then(|standing| self.check(endpoint, standing, is_part_of_page)) {
+        let standing = standing.and_then(|standing| self.settle(endpoint, &request, standing));
+        let mut response = match standing.and_then(|standing| self.check(endpoint, standing, is_part_of_page))
+        {
             Ok(standing) => {
                 request.extensions_mut().insert(standing);
                 next.run(request).await
             }
             Err(failure) => failure.into_response(),
+        };
+        if self.tenancy.enabled {
+            // No cache may give one tenant what another one got.
+            response.headers_mut().append(header::VARY, HeaderValue::from_static("x-tenant"));
+        }
+        response
+    }
+
+    /// Confines a caller to the tenant that the request is for.
+    fn settle(
+        &self,
+        endpoint: &Endpoint,
+        request: &Request,
+        mut standing: Standing,
+    ) -> Result<Standing, Failure> {
+        if endpoint.role == Role::None || standing.caller.role == Role::None {
+            return Ok(standing);
+        }
+        if !self.tenancy.enabled && standing.caller.scope.tenant().is_none() {
+            return Ok(standing);
+        }
+        let named = tenancy::named(request.headers(), request.uri())?;
+        if named.is_none() && endpoint.tenant_inside && standing.caller.scope.tenant().is_none() {
+            standing.unsettled = true;
+            return Ok(standing);
+        }
+        match tenancy::settle(&self.tenancy, standing.caller, named.as_deref()) {
+            Ok(caller) => Ok(Standing { caller, ..standing }),
+            Err(failure) => {
+                self.api.telemetry.logins.turned_away(TurnedAway::Tenant);
+                Err(failure)
+            }
         }
     }
 
@@ -137,7 +185,7 @@ impl Gate {
             None => Caller::everywhere(LOCAL, Role::Admin),
             Some(_) => Caller::everywhere(ANONYMOUS, self.anonymous),
         };
-        Standing { caller, from, stranger }
+        Standing { caller, from, stranger, unsettled: false }
     }
 
     /// What a request shows of who sends it. A proxy that is believed has looked at everything else already.
@@ -169,7 +217,7 @@ impl Gate {
         standing: Standing,
         is_part_of_page: bool,
     ) -> Result<Standing, Failure> {
-        let Standing { caller, from, stranger } = &standing;
+        let Standing { caller, from, stranger, .. } = &standing;
         let (name, role) = (&caller.name, caller.role);
         if role < endpoint.role {
             let logins = &self.api.telemetry.logins;
@@ -197,10 +245,6 @@ impl Gate {
         Ok(standing)
     }
 
-    fn seen_by(&self, standing: &Standing) -> Arc<Api> {
-        let scope = &standing.caller.scope;
-        if scope.is_everything() { Arc::clone(&self.api) } else { Arc::new(self.api.within(scope)) }
-    }
 }
 
 fn peer(request: &Request) -> Option<&Peer> {
@@ -225,14 +269,14 @@ async fn admit(
     is_part_of_page: bool,
 ) -> Result<Standing, Failure> {
     match doorman.admit(offer, from).await {
-        Ok(caller) => Ok(Standing { caller, from, stranger: None }),
+        Ok(caller) => Ok(Standing { caller, from, stranger: None, unsettled: false }),
         Err(denied) => Err(refusal(denied, is_part_of_page)),
     }
 }
 
 /// Somebody at an endpoint that is open to everybody. It shows nothing of anybody's metrics.
 fn nobody(from: IpAddr) -> Standing {
-    Standing { caller: Caller::nowhere(ANONYMOUS), from, stranger: None }
+    Standing { caller: Caller::nowhere(ANONYMOUS), from, stranger: None, unsettled: false }
 }
 
 fn refusal(denied: Denied, is_part_of_page: bool) -> Failure {
@@ -252,7 +296,9 @@ impl FromRequestParts<Arc<Gate>> for Seen {
 
     async fn from_request_parts(parts: &mut Parts, gate: &Arc<Gate>) -> Result<Self, Failure> {
         match parts.extensions.get::<Standing>() {
-            Some(standing) => Ok(Self(gate.seen_by(standing))),
+            // A handler that does not read the tenant must not see what all of them have.
+            Some(standing) if standing.unsettled => Err(Failure::Internal),
+            Some(standing) => Ok(Self(gate.api_within(&standing.caller.scope))),
             // Without logins, what is open to everybody is not looked at.
             None if gate.doorman.is_none() => Ok(Self(Arc::clone(&gate.api))),
             None => Err(Failure::Internal),
@@ -277,6 +323,7 @@ impl FromRequestParts<Arc<Gate>> for LoggedIn {
 #[derive(Clone, Debug)]
 pub(super) struct Audit {
     user: Arc<str>,
+    tenant: Option<Arc<str>>,
     from: Option<IpAddr>,
 }
 
@@ -284,7 +331,8 @@ impl Audit {
     /// Something was changed or destroyed: this many times.
     pub(super) fn note(&self, deed: &'static str, what: &str, count: u64) {
         let from = self.from.map(|from| from.to_string()).unwrap_or_default();
-        tracing::info!(target: "plumbago::audit", user = &*self.user, from, deed, what, count);
+        let tenant = self.tenant.as_deref();
+        tracing::info!(target: "plumbago::audit", user = &*self.user, tenant, from, deed, what, count);
     }
 }
 
@@ -294,6 +342,7 @@ impl<S: Sync> FromRequestParts<S> for Audit {
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Failure> {
         let standing = parts.extensions.get::<Standing>();
         let user = standing.map_or_else(|| ANONYMOUS.into(), |standing| Arc::clone(&standing.caller.name));
-        Ok(Self { user, from: standing.map(|standing| standing.from) })
+        let tenant = standing.and_then(|standing| Some(standing.caller.scope.tenant()?.name().into()));
+        Ok(Self { user, tenant, from: standing.map(|standing| standing.from) })
     }
 }

@@ -42,6 +42,7 @@ mod serve;
 mod session;
 mod tab;
 mod tags;
+mod tenancy;
 mod top;
 mod trace;
 mod transfer;

@@ -95,7 +95,7 @@ impl Backend for Engine {
 }
 
 /// Which directories lead to a metric that somebody may see.
-const UNKNOWN_DIRECTORIES: &str = "who is confined to some metrics can find names only when all are in memory: set \
+pub(super) const UNKNOWN_DIRECTORIES: &str = "who is confined to some metrics can find names only when all are in memory: set \
                                    store.cassandra.index = \"memory\", or wait until the names of the cluster are loaded";
 
 impl Engine {

@@ -11,7 +11,31 @@ use super::engine::{Engine, now};
 use crate::receive::{Busy, Sink};
 use crate::resolve::Refused;
 use crate::rollup::{Appended, Points, PointsError};
-use plumbago_model::{Batch, Point, Reject, Scope, Verdict, name};
+use plumbago_model::{Batch, Point, Reject, Scope, Tenant, Verdict, name};
+
+/// Points with names that were made for them, which are in one text.
+#[derive(Default)]
+struct Housed {
+    names: String,
+    /// Each with the end of its name.
+    points: Vec<(usize, Point)>,
+}
+
+impl Housed {
+    fn push(&mut self, name: &str, point: Point) {
+        self.names.push_str(name);
+        self.points.push((self.names.len(), point));
+    }
+
+    fn batch(&self) -> Batch<'_> {
+        let mut from = 0;
+        let mut entry = |&(end, point): &(usize, Point)| {
+            let name = self.names.get(std::mem::replace(&mut from, end)..end).unwrap_or_default();
+            (name, point)
+        };
+        Batch { entries: self.points.iter().map(&mut entry).collect() }
+    }
+}
 
 /// A point with a name that this server made.
 pub(super) type Named = (Arc<str>, Point);
@@ -35,10 +59,34 @@ impl Engine {
         if scope.is_everything() {
             return self.rule(batch, scope);
         }
-        let (inside, outside) = self.confine(batch, scope);
+        let Some(tenant) = scope.tenant() else {
+            let (inside, outside) = self.confine(batch, scope);
+            let mut verdict = self.rule(&inside, scope)?;
+            self.refuse(&outside, &mut verdict);
+            return Ok(verdict);
+        };
+        let (housed, strange) = self.house(batch, tenant);
+        let (inside, outside) = self.confine(&housed.batch(), scope);
         let mut verdict = self.rule(&inside, scope)?;
         self.refuse(&outside, &mut verdict);
+        self.refuse(&strange, &mut verdict);
         Ok(verdict)
+    }
+
+    /// The points of a tenant under the names that they have in the store, and the names of those that it cannot have.
+    fn house<'a>(&self, batch: &Batch<'a>, tenant: &Tenant) -> (Housed, Refused<'a>) {
+        let most = self.config.ingest.max_name_bytes;
+        let (mut housed, mut strange) = (Housed::default(), Refused::new());
+        for &(raw, point) in &batch.entries {
+            match name::canonical(raw, most) {
+                Ok(own) => match tenant.stored(&own) {
+                    Some(stored) => housed.push(&stored, point),
+                    None => strange.push((Reject::OutOfScope, raw)),
+                },
+                Err(error) => strange.push((Reject::from(&error), raw)),
+            }
+        }
+        (housed, strange)
     }
 
     fn rule(&self, batch: &Batch<'_>, scope: &Scope) -> Result<Verdict, Busy> {

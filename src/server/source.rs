@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::backend::UNKNOWN_DIRECTORIES;
 use super::engine::Engine;
 use crate::http::EventLog;
 use crate::index::{Asked, FindLimits};
@@ -82,6 +83,7 @@ impl Engine {
         let glob = Glob::parse(&request.pattern)?;
         match self.whole_index() {
             Some(index) => index.within(scope).find_leaves(&glob, limits, cancel),
+            None if scope.tenant().is_some() => Err(QueryError::invalid(UNKNOWN_DIRECTORIES)),
             None => {
                 let mut found = self.store.upstream.find_leaves(self, &glob, max_series, cancel)?;
                 found.retain(|(_, name)| scope.covers(name));

@@ -23,6 +23,7 @@ mod stage;
 mod stretch;
 pub mod suggest;
 mod tag_condition;
+mod tenant;
 mod verdict;
 mod window;
 
@@ -44,5 +45,6 @@ pub use selection::Selection;
 pub use stage::{Stage, StageKind};
 pub use stretch::Stretch;
 pub use tag_condition::{TagCondition, TagWish, untagged};
+pub use tenant::{Tenant, TenantNameError, Tenants};
 pub use verdict::Verdict;
 pub use window::{SlotRange, Window};
