@@ -37,7 +37,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("index", &[]),
     ("bundle", &["store"]),
     ("whisper", &[]),
-    ("http", &["auth", "bundle", "certificate", "config", "graphite_render", "index", "telemetry"]),
+    ("http", &["auth", "bundle", "certificate", "config", "graphite_render", "index", "parse", "telemetry"]),
 ];
 
 /// Modules that may use every other.

@@ -275,7 +275,7 @@ impl World {
         let engine = self.engine();
         let id = engine.id(metric).unwrap_or_else(|| engine.create(metric, &policy, now));
         let done = engine.points.append(&[(id, Point { timestamp, value })], now).unwrap();
-        assert_eq!((done.stored, done.too_old), if level.is_some() { (1, 0) } else { (0, 1) });
+        assert_eq!((done.stored, done.too_old.len()), if level.is_some() { (1, 0) } else { (0, 1) });
     }
 
     fn rename(&mut self, metric: usize) {

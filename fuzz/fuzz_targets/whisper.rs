@@ -7,7 +7,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use plumbago::whisper::{Format, compressed, encode, parse};
-use plumbago_model::Policy;
+use plumbago_model::{Dialect, Policy};
 
 /// The present time of the seeds.
 const NOW: u32 = 1_700_000_990;
@@ -31,7 +31,7 @@ fuzz_target!(|bytes: &[u8]| {
 
     let (Format::Plain, Some(aggregator)) = (series.header.format, series.header.method.aggregator()) else { return };
     let retention = series.header.retention.clone();
-    let policy = Policy { retention, aggregator, x_files_factor: series.header.x_files_factor };
+    let policy = Policy { retention, aggregator, x_files_factor: series.header.x_files_factor, dialect: Dialect::Carbon };
     let archives: Vec<_> = series.archives.iter().map(|archive| archive.points.as_slice()).collect();
     let again = encode(&policy, &archives).expect("what was read can be written");
     let mut back = parse(&again, NOW).expect("what was written can be read");

@@ -29,7 +29,7 @@ fn span(secs: u64) -> String {
 
 /// `10s for 1 day, 1m for 30 days; average, xFilesFactor 0.5`.
 pub(super) fn policy(policy: &Policy) -> String {
-    let Policy { retention: stages, aggregator, x_files_factor } = policy;
+    let Policy { retention: stages, aggregator, x_files_factor, dialect: _ } = policy;
     format!("{}; {aggregator}, xFilesFactor {x_files_factor}", retention(stages))
 }
 

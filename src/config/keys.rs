@@ -43,6 +43,11 @@ impl Key {
         format!("{VARIABLE_PREFIX}{}", self.to_string().replace('.', "__").to_uppercase())
     }
 
+    /// Does a reload put it in force? All others need a restart.
+    pub fn is_reloaded(&self) -> bool {
+        self.section == "retention" || (self.section, self.name) == ("kairosdb", "retention")
+    }
+
     /// The default, checked and in canonical form.
     pub(super) fn default_value(&self) -> Value {
         let table: toml::Table = format!("value = {}", self.default).parse().expect("defaults are TOML");

@@ -8,7 +8,9 @@ use std::sync::Arc;
 
 use super::kinds::{MaybePath, StoreChoice};
 use super::raw::{self, Raw};
-use super::resolved::{Config, Http, Ingest, NameRules, OwnMetrics, Query, Server, Store, StoreKind};
+use super::resolved::{
+    Config, Http, Ingest, Kairosdb, NameRules, OwnMetrics, Query, Server, Store, StoreKind,
+};
 use super::retention_rules::{DEFAULT_AGGREGATION, Forgetting, RetentionRules};
 use super::{
     Auth, Cassandra, ConfigError, Listen, ListenTls, Origin, Settings, Sources, Tenancy, Tls, document,
@@ -41,7 +43,7 @@ impl Loaded {
 
         let raw = settings.to_raw();
         let mut warnings = Vec::new();
-        let retention = retention_rules(&raw.retention, &mut settings, &mut warnings)?;
+        let retention = retention_rules(&raw, &mut settings, &mut warnings)?;
         let config = resolve(raw, retention, &settings)?;
         refuse_shared_address(&config.listen, &settings)?;
         Ok(Self { config, settings, file: sources.file.clone(), warnings })
@@ -142,10 +144,11 @@ fn resolve_auth(raw: raw::Auth, listen: &Listen, settings: &Settings) -> Result<
 
 /// Inline rules come first: they are more specific, and can override a file that is shared with carbon.
 fn retention_rules(
-    raw: &raw::RetentionKeys,
+    all: &Raw,
     settings: &mut Settings,
     warnings: &mut Vec<String>,
 ) -> Result<RetentionRules, ConfigError> {
+    let raw = &all.retention;
     let mut schemas = settings.rules.retention.clone();
     if let Some((path, text)) = carbon_file("retention.schemas", &raw.schemas, settings)? {
         schemas.extend(storage_schemas::read(&path, &text, warnings)?);
@@ -159,6 +162,7 @@ fn retention_rules(
         aggregation,
         default_retention: raw.default.parsed.clone(),
         default_aggregation: DEFAULT_AGGREGATION,
+        labelled_retention: all.kairosdb.retention.parsed.clone(),
         forgetting: Forgetting { after: raw.forget_after.0, interval: raw.forget_interval.0 },
     })
 }
@@ -194,6 +198,7 @@ fn resolve(raw: Raw, retention: RetentionRules, settings: &Settings) -> Result<C
         cassandra: resolve_cassandra(raw.cassandra, raw.tls),
         ingest: resolve_ingest(raw.ingest),
         http: resolve_http(raw.http),
+        kairosdb: resolve_kairosdb(&raw.kairosdb),
         query: resolve_query(raw.query),
         retention,
         rules: resolve_name_rules(raw.rules),
@@ -225,6 +230,10 @@ fn resolve_http(raw: raw::Http) -> Http {
         max_import_bytes: to_usize(raw.max_import_bytes.0),
         allow_origins: raw.allow_origins.0,
     }
+}
+
+fn resolve_kairosdb(raw: &raw::Kairosdb) -> Kairosdb {
+    Kairosdb { max_body_bytes: to_usize(raw.max_body_bytes.0), max_errors: to_usize(raw.max_errors.0) }
 }
 
 fn resolve_cassandra(raw: raw::Cassandra, tls: raw::Tls) -> Cassandra {

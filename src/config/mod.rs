@@ -49,8 +49,8 @@ pub use policy_matcher::PolicyMatcher;
 #[cfg(test)]
 pub(crate) use reference::assert_current;
 pub use reference::{example_file, markdown};
-pub use resolved::{Config, Http, Ingest, NameRules, OwnMetrics, Query, Server, Store, StoreKind};
-pub use retention_rules::{ForgetAfter, Forgetting, Matched, RetentionRules, Rule};
+pub use resolved::{Config, Http, Ingest, Kairosdb, NameRules, OwnMetrics, Query, Server, Store, StoreKind};
+pub use retention_rules::{ForgetAfter, Forgetting, Matched, Place, RetentionRules, Rule};
 pub use settings::{Setting, Settings};
 pub use sources::{FILE_NAME, FILE_VARIABLE, Sources};
 pub use tenancy::Tenancy;

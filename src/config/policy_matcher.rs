@@ -2,7 +2,8 @@
 
 use regex::RegexSet;
 
-use super::{Matched, RetentionRules, Rule};
+use super::{Matched, Place, RetentionRules, Rule};
+use plumbago_model::Arrival;
 
 /// Up to this many patterns are tried one after the other; more are matched in one pass over the name. With 4 patterns both
 /// take about the same time; with 50, one pass was ten times faster (0.4 µs instead of 5 µs a name).
@@ -28,21 +29,21 @@ impl PolicyMatcher {
         &self.rules
     }
 
-    /// The places of the retention rule and of the aggregation rule a canonical name gets; `None` means the default.
-    ///
-    /// Names with the same pair have the same policy, so a caller can cache policies by this pair instead of building one
-    /// per name.
-    pub fn places(&self, name: &str) -> (Option<usize>, Option<usize>) {
-        (
-            first_match(&self.rules.schemas, self.retention.as_ref(), name),
-            first_match(&self.rules.aggregation, self.aggregation.as_ref(), name),
-        )
+    /// The place of a canonical name. A caller can cache policies by it instead of building one per name.
+    pub fn place(&self, name: &str, arrival: Arrival) -> Place {
+        let retention = first_match(&self.rules.schemas, self.retention.as_ref(), name);
+        let aggregation = first_match(&self.rules.aggregation, self.aggregation.as_ref(), name);
+        self.rules.place(retention, aggregation, arrival)
     }
 
-    /// The policy for a canonical name.
-    pub fn policy_for(&self, name: &str) -> Matched<'_> {
-        let (retention, aggregation) = self.places(name);
-        self.rules.policy_at(retention, aggregation)
+    /// The policy of a place.
+    pub fn policy_at(&self, place: Place) -> Matched<'_> {
+        self.rules.policy_at(place)
+    }
+
+    /// The policy for a canonical name that came in like this.
+    pub fn policy_for(&self, name: &str, arrival: Arrival) -> Matched<'_> {
+        self.policy_at(self.place(name, arrival))
     }
 }
 
@@ -93,7 +94,7 @@ mod tests {
             let rules = rules(&patterns);
             let matcher = PolicyMatcher::new(rules.clone());
             for name in &names {
-                let (plain, fast) = (rules.policy_for(name), matcher.policy_for(name));
+                let (plain, fast) = (rules.policy_for(name), matcher.policy_for(name, Arrival::default()));
                 prop_assert_eq!(&plain.policy, &fast.policy);
                 prop_assert_eq!(plain.retention_rule.map(|r| &r.name), fast.retention_rule.map(|r| &r.name));
                 prop_assert_eq!(plain.aggregation_rule.map(|r| &r.name), fast.aggregation_rule.map(|r| &r.name));

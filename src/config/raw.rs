@@ -159,6 +159,12 @@ sections! {
         allow_origins: OriginList = "[]", "Pages of these origins, such as `\"https://grafana.example\"`, may read answers in the browser (CORS); `\"*\"` allows all.";
     }
 
+    kairosdb: Kairosdb "kairosdb" "The doors of KairosDB, OpenTSDB and Ceres: docs/KAIROSDB.md." {
+        retention: Retentions = r#""1s:7d,1m:30d,1h:2y""#, "Retention of metrics that first come in through these doors, if no retention rule matches. A point per second is kept, and an aggregate is shown if it has any point. A `ttl` that was sent drops the coarse stages that it does not need.";
+        max_body_bytes: Size<1024> = r#""64MiB""#, "Longest body that is taken, as it is sent and as it is unpacked.";
+        max_errors: Positive = "100", "Most errors that one answer lists; the last one says how many there are besides.";
+    }
+
     query: Query "query" "Limits on queries." {
         timezone: Text = r#""UTC""#, "Time zone of `from`, `until` and CSV if the request names none.";
         max_find_hits: Positive = "200_000", "Most names one find may return.";

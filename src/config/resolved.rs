@@ -21,6 +21,8 @@ pub struct Config {
     pub ingest: Ingest,
     /// `[http]`
     pub http: Http,
+    /// `[kairosdb]`, but for the retention, which is among the rules
+    pub kairosdb: Kairosdb,
     /// `[query]`
     pub query: Query,
     /// `[retention]`
@@ -187,6 +189,21 @@ pub struct Http {
 impl Default for Http {
     fn default() -> Self {
         Self { compress: true, allow_origins: PageOrigins::default(), max_import_bytes: 64 << 20 }
+    }
+}
+
+/// The doors of KairosDB, OpenTSDB and Ceres.
+#[derive(Clone, Debug)]
+pub struct Kairosdb {
+    /// Longest body, as it is sent and as it is unpacked.
+    pub max_body_bytes: usize,
+    /// Most errors in one answer.
+    pub max_errors: usize,
+}
+
+impl Default for Kairosdb {
+    fn default() -> Self {
+        Self { max_body_bytes: 64 << 20, max_errors: 100 }
     }
 }
 

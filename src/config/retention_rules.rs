@@ -3,10 +3,13 @@
 use std::time::Duration;
 
 use plumbago_model::pattern::Pattern;
-use plumbago_model::{Aggregator, Policy, Retention};
+use plumbago_model::{Aggregator, Arrival, Dialect, Policy, Retention};
 
 /// The default of carbon's database when no aggregation rule matches, or when one is incomplete.
 pub(super) const DEFAULT_AGGREGATION: (Aggregator, f64) = (Aggregator::Average, 0.5);
+
+/// Senders of KairosDB and its kind send when something happens, not at every step: an aggregate is shown if it has any point.
+const LABELLED_AGGREGATION: (Aggregator, f64) = (Aggregator::Average, 0.0);
 
 /// One rule: names that match get this.
 #[derive(Clone, Debug)]
@@ -32,6 +35,8 @@ pub struct RetentionRules {
     pub default_retention: Retention,
     /// For names that no aggregation rule matches.
     pub default_aggregation: (Aggregator, f64),
+    /// For names that no retention rule matches and that first came in [`Dialect::Labelled`].
+    pub labelled_retention: Retention,
     /// When a metric leaves by itself.
     pub forgetting: Forgetting,
 }
@@ -62,6 +67,16 @@ pub enum ForgetAfter {
     Never,
 }
 
+/// What decides about the policy of a metric: the rules that its name matches, the dialect of its first sender, and how many
+/// stages of that dialect's default it gets. Metrics with the same place have the same policy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Place {
+    retention: Option<usize>,
+    aggregation: Option<usize>,
+    dialect: Dialect,
+    stages: usize,
+}
+
 /// A name's policy and the rules that it comes from.
 #[derive(Clone, Debug)]
 pub struct Matched<'a> {
@@ -74,26 +89,65 @@ pub struct Matched<'a> {
 }
 
 impl RetentionRules {
+    /// Every retention that a metric may get.
+    pub fn all(&self) -> impl Iterator<Item = &Retention> {
+        self.of_carbon().chain([&self.labelled_retention])
+    }
+
+    /// Those that do not wait for a sender of [`Dialect::Labelled`]: of the rules, and the default.
+    pub fn of_carbon(&self) -> impl Iterator<Item = &Retention> {
+        self.schemas.iter().map(|rule| &rule.gives).chain([&self.default_retention])
+    }
+
     /// The policy of names that no rule matches.
     pub fn default_policy(&self) -> Policy {
         let (aggregator, x_files_factor) = self.default_aggregation;
-        Policy { retention: self.default_retention.clone(), aggregator, x_files_factor }
+        Policy {
+            retention: self.default_retention.clone(),
+            aggregator,
+            x_files_factor,
+            dialect: Dialect::Carbon,
+        }
     }
 
     /// The policy for a canonical name. For many names, make a [`super::PolicyMatcher`].
     pub fn policy_for(&self, name: &str) -> Matched<'_> {
         let retention = self.schemas.iter().position(|r| r.pattern.is_found(name));
         let aggregation = self.aggregation.iter().position(|r| r.pattern.is_found(name));
-        self.policy_at(retention, aggregation)
+        self.policy_at(self.place(retention, aggregation, Arrival::default()))
     }
 
-    /// The policy that these rules give; `None` means the default.
-    pub(super) fn policy_at(&self, retention: Option<usize>, aggregation: Option<usize>) -> Matched<'_> {
-        let retention_rule = retention.and_then(|at| self.schemas.get(at));
-        let aggregation_rule = aggregation.and_then(|at| self.aggregation.get(at));
-        let retention = retention_rule.map_or(&self.default_retention, |r| &r.gives).clone();
-        let (aggregator, x_files_factor) = aggregation_rule.map_or(self.default_aggregation, |r| r.gives);
-        Matched { policy: Policy { retention, aggregator, x_files_factor }, retention_rule, aggregation_rule }
+    /// Where the rules put a metric that matches these two, or none, and that came in like this.
+    pub(super) fn place(
+        &self,
+        retention: Option<usize>,
+        aggregation: Option<usize>,
+        Arrival { dialect, keep_secs }: Arrival,
+    ) -> Place {
+        let all = self.labelled_retention.stages().len();
+        let stages = match (retention, dialect, keep_secs) {
+            (None, Dialect::Labelled, 1..) => self.labelled_retention.level_for_age(keep_secs.into()) + 1,
+            _ => all,
+        };
+        Place { retention, aggregation, dialect, stages }
+    }
+
+    /// The policy of a place.
+    pub(super) fn policy_at(&self, place: Place) -> Matched<'_> {
+        let retention_rule = place.retention.and_then(|at| self.schemas.get(at));
+        let aggregation_rule = place.aggregation.and_then(|at| self.aggregation.get(at));
+        let retention = match (retention_rule, place.dialect) {
+            (Some(rule), _) => rule.gives.clone(),
+            (None, Dialect::Carbon) => self.default_retention.clone(),
+            (None, Dialect::Labelled) => self.labelled_retention.first(place.stages),
+        };
+        let (aggregator, x_files_factor) = match (aggregation_rule, place.dialect) {
+            (Some(rule), _) => rule.gives,
+            (None, Dialect::Carbon) => self.default_aggregation,
+            (None, Dialect::Labelled) => LABELLED_AGGREGATION,
+        };
+        let policy = Policy { retention, aggregator, x_files_factor, dialect: place.dialect };
+        Matched { policy, retention_rule, aggregation_rule }
     }
 }
 
@@ -105,6 +159,8 @@ impl Default for RetentionRules {
             default_retention: Retention::new(vec![(10, 8640), (60, 43_200), (3600, 17_520)])
                 .expect("the built-in retention is valid"),
             default_aggregation: DEFAULT_AGGREGATION,
+            labelled_retention: Retention::new(vec![(1, 604_800), (60, 43_200), (3600, 17_520)])
+                .expect("the built-in retention is valid"),
             forgetting: Forgetting::default(),
         }
     }

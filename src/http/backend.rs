@@ -5,8 +5,11 @@ use std::sync::Arc;
 use super::browser::Browse;
 use super::{Backups, Care, Moving};
 use crate::index::Sight;
+use crate::parse::Limits;
 use graphite_render::Source;
-use plumbago_model::{Cancel, Event, EventFilter, EventId, Policy, QueryError, Scope, Verdict};
+use plumbago_model::{
+    Batch, Cancel, Event, EventFilter, EventId, Judged, Overload, Policy, QueryError, Scope, Verdict,
+};
 
 /// The server: names, series, and its health.
 pub trait Backend: TaggedSeries + EventLog + Send + Sync + 'static {
@@ -58,6 +61,13 @@ pub trait Backend: TaggedSeries + EventLog + Send + Sync + 'static {
 
     /// Takes carbon lines and says what became of them; stored points are durable. The error says why it took none.
     fn write(&self, lines: &[u8]) -> Result<Verdict, String>;
+
+    /// Takes points that did not come as text, and says what became of each. They are readable when this returns, and are synced
+    /// with the next sync of the log.
+    fn take(&self, batch: &Batch<'_>) -> Result<Judged, Overload>;
+
+    /// What a point must keep to that is taken now.
+    fn limits(&self) -> Limits;
 
     /// Do queries and writes work? If not, why.
     fn ready(&self) -> Result<(), String>;

@@ -83,6 +83,7 @@ fn last_component(path: &str) -> &str {
 struct Api {
     backend: Arc<dyn Backend>,
     config: Arc<config::Query>,
+    kairosdb: Arc<config::Kairosdb>,
     telemetry: Arc<Telemetry>,
     workers: Workers,
     timezone: TimeZone,
@@ -94,6 +95,7 @@ impl Api {
         Self {
             backend: Arc::clone(&self.backend).within(scope),
             config: Arc::clone(&self.config),
+            kairosdb: Arc::clone(&self.kairosdb),
             telemetry: Arc::clone(&self.telemetry),
             workers: self.workers.clone(),
             timezone: self.timezone.clone(),

@@ -39,6 +39,8 @@ pub struct Service {
     pub http: config::Http,
     /// `[query]`
     pub query: Arc<config::Query>,
+    /// `[kairosdb]`
+    pub kairosdb: Arc<config::Kairosdb>,
     /// `[auth]`
     pub auth: config::Auth,
     /// Who is who, if one can log in.
@@ -54,6 +56,7 @@ impl Service {
             backend,
             http: config::Http::default(),
             query: Arc::default(),
+            kairosdb: Arc::default(),
             auth: config::Auth::default(),
             doorman: None,
             telemetry: Arc::default(),
@@ -63,14 +66,15 @@ impl Service {
 
 /// Serves the API until `stop` turns true. Then it closes idle connections and answers running requests.
 pub async fn serve(listeners: Listeners, service: Service, stop: watch::Receiver<bool>) -> io::Result<()> {
-    let Service { backend, http, query: config, auth, doorman, telemetry } = service;
+    let Service { backend, http, query: config, kairosdb, auth, doorman, telemetry } = service;
     let timezone = TimeZone::get(&config.timezone).map_err(|_| {
         let text =
             format!("query.timezone `{}` is not known; use a name such as Europe/Berlin", config.timezone);
         io::Error::new(io::ErrorKind::InvalidInput, text)
     })?;
     let workers = Workers::new(&config, Arc::clone(&telemetry));
-    let api = Arc::new(Api { backend, config, telemetry: Arc::clone(&telemetry), workers, timezone });
+    let api =
+        Arc::new(Api { backend, config, kairosdb, telemetry: Arc::clone(&telemetry), workers, timezone });
     let gate = Gate::new(Arc::clone(&api), &auth, doorman);
     let router = router::router(api, gate, &http);
     let open = |listener, certificate| {

@@ -71,7 +71,7 @@ impl DerefMut for Loan {
 impl Spare {
     /// An empty batch.
     pub(super) fn batch<'a>(&mut self) -> Batch<'a> {
-        Batch { entries: std::mem::take(&mut self.0) }
+        Batch { entries: std::mem::take(&mut self.0), ..Batch::default() }
     }
 
     /// Keeps the memory of a finished batch.

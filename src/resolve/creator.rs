@@ -5,16 +5,16 @@ use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::config::{Ingest, PolicyMatcher};
+use crate::config::{Ingest, Place, PolicyMatcher};
 use crate::rollup::{Points, PointsError};
-use plumbago_model::{MetricId, PolicyId, Reject};
+use plumbago_model::{Arrival, MetricId, PolicyId, Reject};
 
 /// Hands out ids; one creation at a time.
 pub(super) struct Creator {
     rules: Arc<PolicyMatcher>,
     next: MetricId,
-    /// Policies and how far back they reach, by the two rules that give them: a name costs two searches and no more.
-    policies: HashMap<(Option<usize>, Option<usize>), (PolicyId, u64)>,
+    /// Policies and how far back they reach, by the place that gives them: a name costs two searches and no more.
+    policies: HashMap<Place, (PolicyId, u64)>,
     bucket: Option<Bucket>,
 }
 
@@ -55,14 +55,15 @@ impl Creator {
     pub(super) fn policy(
         &mut self,
         points: &Points,
-        name: &str,
+        (name, arrival): (&str, Arrival),
         age_secs: u32,
         now: u32,
     ) -> Result<Option<PolicyId>, PointsError> {
-        let (id, span_secs) = match self.policies.entry(self.rules.places(name)) {
+        let place = self.rules.place(name, arrival);
+        let (id, span_secs) = match self.policies.entry(place) {
             Entry::Occupied(known) => *known.get(),
             Entry::Vacant(vacant) => {
-                let policy = self.rules.policy_for(name).policy;
+                let policy = self.rules.policy_at(place).policy;
                 *vacant.insert((points.intern_policy(&policy, now)?, policy.retention.span_secs()))
             }
         };

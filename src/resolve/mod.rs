@@ -17,21 +17,21 @@ use crate::config::{Ingest, PolicyMatcher};
 use crate::index::SharedIndex;
 use crate::rollup::{Points, PointsError};
 use crate::telemetry::Telemetry;
-use plumbago_model::{Batch, MetricId, Point, Policy, PolicyId, Reject, name};
+use plumbago_model::{Arrival, Batch, MetricId, Point, Policy, PolicyId, Reject, name};
 
 /// The log keeps the length of a name in two bytes.
 const MAX_NAME_BYTES: usize = u16::MAX as usize;
 
-/// Names that were refused and why, one entry per point.
-pub type Refused<'a> = Vec<(Reject, &'a str)>;
+/// Points that were refused and why, by their place in the batch.
+pub type Refused = Vec<(usize, Reject)>;
 
 /// What became of the names of a batch.
 #[derive(Debug, Default)]
-pub struct Resolved<'a> {
+pub struct Resolved {
     /// Points of known and new metrics, in the order of the batch.
     pub points: Vec<(MetricId, Point)>,
-    /// Names that were refused.
-    pub refused: Refused<'a>,
+    /// Points whose names were refused.
+    pub refused: Refused,
     /// What [`Points::append_since`] needs to know.
     pub deletions: u64,
 }
@@ -78,7 +78,7 @@ impl Resolver {
     }
 
     /// The points of `batch` by metric, in their order, and the names that were refused.
-    pub fn resolve<'a>(&self, batch: &Batch<'a>, now: u32) -> Result<Resolved<'a>, PointsError> {
+    pub fn resolve(&self, batch: &Batch<'_>, now: u32) -> Result<Resolved, PointsError> {
         let mut resolved = Resolved { deletions: self.points.deletions(), ..Resolved::default() };
         let mut ids = Vec::with_capacity(batch.len());
         self.index.read().lookup_many(batch.entries.iter().map(|(name, _)| *name), &mut ids);
@@ -127,28 +127,28 @@ impl Resolver {
         Ok(free.into_iter().map(|(id, _)| id).collect())
     }
 
-    fn resolve_misses<'a>(
+    fn resolve_misses(
         &self,
-        batch: &Batch<'a>,
+        batch: &Batch<'_>,
         now: u32,
         ids: &mut [Option<MetricId>],
-        refused: &mut Refused<'a>,
+        refused: &mut Refused,
     ) -> Result<(), PointsError> {
         let max_bytes = self.limits.max_name_bytes.min(MAX_NAME_BYTES);
-        let mut canonical: Vec<(usize, Cow<'a, str>)> = Vec::new();
+        let mut canonical: Vec<(usize, Cow<'_, str>)> = Vec::new();
         for (at, &(raw, _)) in batch.entries.iter().enumerate().filter(|(at, _)| ids[*at].is_none()) {
             match name::canonical(raw, max_bytes) {
                 Ok(name) => canonical.push((at, name)),
-                Err(error) => refused.push((Reject::from(&error), raw)),
+                Err(error) => refused.push((at, Reject::from(&error))),
             }
         }
         let age = |at: usize| now.saturating_sub(batch.entries[at].1.timestamp);
         let names: Vec<(&str, u32)> = canonical.iter().map(|(at, name)| (&**name, age(*at))).collect();
-        let resolved = self.find_or_create(&names, now)?;
+        let resolved = self.find_or_create(&names, batch.arrival, now)?;
         for ((at, _), found) in canonical.iter().zip(resolved) {
             match found {
                 Ok(id) => ids[*at] = Some(id),
-                Err(reason) => refused.push((reason, batch.entries[*at].0)),
+                Err(reason) => refused.push((*at, reason)),
             }
         }
         Ok(())
@@ -158,6 +158,7 @@ impl Resolver {
     fn find_or_create(
         &self,
         names: &[(&str, u32)],
+        arrival: Arrival,
         now: u32,
     ) -> Result<Vec<Result<MetricId, Reject>>, PointsError> {
         let mut creator = self.creator.lock();
@@ -174,7 +175,7 @@ impl Resolver {
                 }
                 let granted = match self.may_create(&mut creator, index.len() + fresh.len()) {
                     Err(reason) => Err(reason),
-                    Ok(()) => creator.policy(&self.points, name, age, now)?.ok_or(Reject::TooOld),
+                    Ok(()) => creator.policy(&self.points, (name, arrival), age, now)?.ok_or(Reject::TooOld),
                 };
                 resolved.push(granted.map(|policy| {
                     let id = creator.next_id();

@@ -50,12 +50,12 @@ impl From<PointsError> for QueryError {
 }
 
 /// What became of a batch.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Appended {
     /// Points in the log and readable.
     pub stored: u64,
-    /// Points older than the longest stage of their metric.
-    pub too_old: u64,
+    /// The places of the points that are older than the longest stage of their metric.
+    pub too_old: Vec<usize>,
     /// Bytes appended to the log.
     pub log_bytes: u64,
 }
@@ -217,10 +217,8 @@ impl Points {
         points: &[(MetricId, Point)],
         now: u32,
     ) -> Result<Appended, PointsError> {
-        let (raw, direct) = self.place(points, now);
-        let stored = raw.len() + direct.len();
-        let too_old = (points.len() - stored) as u64;
-        if stored == 0 {
+        let Placed { raw, direct, too_old } = self.place(points, now);
+        if raw.is_empty() && direct.is_empty() {
             return Ok(Appended { too_old, ..Appended::default() });
         }
         let mut all = raw.clone();
@@ -255,7 +253,7 @@ impl Points {
         for (id, direct) in direct {
             memory.live.push_direct(id, direct);
         }
-        Ok(Appended { stored, too_old: 0, log_bytes: frame.len() as u64 })
+        Ok(Appended { stored, too_old: Vec::new(), log_bytes: frame.len() as u64 })
     }
 
     /// Points younger than this go to stage 0 under every policy.
@@ -264,25 +262,20 @@ impl Points {
         u32::try_from(u64::from(now).saturating_sub(shortest)).unwrap_or(u32::MAX)
     }
 
-    /// Sorts points by the stage that takes them, and leaves out those that are too old for every stage.
-    #[allow(clippy::type_complexity, reason = "two lists of the same two things")]
-    fn place(
-        &self,
-        points: &[(MetricId, Point)],
-        now: u32,
-    ) -> (Vec<(MetricId, Point)>, Vec<(MetricId, Direct)>) {
+    /// Sorts points by the stage that takes them.
+    fn place(&self, points: &[(MetricId, Point)], now: u32) -> Placed {
         let memory = self.memory.lock();
-        let mut raw = Vec::with_capacity(points.len());
-        let mut direct = Vec::new();
-        for &(id, point) in points {
+        let mut found =
+            Placed { raw: Vec::with_capacity(points.len()), direct: Vec::new(), too_old: Vec::new() };
+        for (at, &(id, point)) in points.iter().enumerate() {
             let policy = memory.live.state(id).and_then(|s| self.policies.get(s.policy));
             match policy.and_then(|p| placed(&p, point.timestamp, now)) {
-                Some(0) => raw.push((id, point)),
-                Some(level) => direct.push((id, Direct { level, point })),
-                None => {}
+                Some(0) => found.raw.push((id, point)),
+                Some(level) => found.direct.push((id, Direct { level, point })),
+                None => found.too_old.push(at),
             }
         }
-        (raw, direct)
+        found
     }
 
     /// The reason for every point that [`Points::append`] leaves out.
@@ -387,6 +380,14 @@ impl Points {
     pub(super) fn first_mark(&self, id: PolicyId, level: usize) -> u32 {
         self.first_marks.read().get(&(id, level)).copied().unwrap_or(0)
     }
+}
+
+/// Points by the stage that takes them.
+struct Placed {
+    raw: Vec<(MetricId, Point)>,
+    direct: Vec<(MetricId, Direct)>,
+    /// The places of those that are too old for every stage.
+    too_old: Vec<usize>,
 }
 
 /// The stage that takes a point: 0, a coarser one if the point is too old for stage 0, or none.

@@ -32,7 +32,7 @@ use crate::config::NameRules;
 use crate::telemetry::Telemetry;
 use files::Files;
 use gathering::Gathering;
-use plumbago_model::{Batch, Point, Reject};
+use plumbago_model::{Arrival, Batch, Point, Reject};
 use ruleset::{Decision, Ruleset};
 
 /// Names whose decision is cached; others are decided again.
@@ -67,8 +67,11 @@ struct Current {
 /// What happened to a batch.
 pub struct Ruled<'a> {
     stored: Vec<(Name<'a>, Point)>,
-    /// Rejected points, with the names they were sent under.
-    pub refused: Vec<(Reject, &'a str)>,
+    arrival: Arrival,
+    /// The places of the stored points in the batch that was sent.
+    pub places: Vec<usize>,
+    /// Rejected points, by their place in the batch.
+    pub refused: Vec<(usize, Reject)>,
     gathered: Vec<(Arc<Decision>, Point)>,
 }
 
@@ -91,7 +94,8 @@ enum Name<'a> {
 impl Ruled<'_> {
     /// What to store.
     pub fn batch(&self) -> Batch<'_> {
-        Batch { entries: self.stored.iter().map(|(name, point)| (name.text(), *point)).collect() }
+        let entries = self.stored.iter().map(|(name, point)| (name.text(), *point)).collect();
+        Batch { entries, arrival: self.arrival }
     }
 }
 
@@ -134,17 +138,23 @@ impl Rules {
     /// Decides what happens to the points of a batch. Gathers nothing yet: see [`Rules::gather`].
     pub fn apply<'a>(&self, batch: &Batch<'a>) -> Ruled<'a> {
         let current = Arc::clone(&self.current.read());
-        let mut ruled =
-            Ruled { stored: Vec::with_capacity(batch.len()), refused: Vec::new(), gathered: Vec::new() };
-        for &(name, point) in &batch.entries {
+        let mut ruled = Ruled {
+            stored: Vec::with_capacity(batch.len()),
+            arrival: batch.arrival,
+            places: Vec::with_capacity(batch.len()),
+            refused: Vec::new(),
+            gathered: Vec::new(),
+        };
+        for (at, &(name, point)) in batch.entries.iter().enumerate() {
             let decision = current.decide(name);
             match &*decision {
-                Decision::Refused(reason) => ruled.refused.push((*reason, name)),
+                Decision::Refused(reason) => ruled.refused.push((at, *reason)),
                 Decision::Taken { stored, renamed, aggregates } => {
                     if *stored {
                         let name =
                             renamed.as_ref().map_or(Name::Sent(name), |new| Name::Made(Arc::clone(new)));
                         ruled.stored.push((name, point));
+                        ruled.places.push(at);
                     }
                     if !aggregates.is_empty() {
                         ruled.gathered.push((Arc::clone(&decision), point));

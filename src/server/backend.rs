@@ -7,10 +7,12 @@ use super::engine::Engine;
 use crate::http::browser::Browse;
 use crate::http::{Backend, Backups, Care, Moving, NameStream, Node};
 use crate::index::{FindLimits, Found, NameWalk};
+use crate::parse::Limits;
+use crate::receive;
 use crate::store::Hit;
 use graphite_render::Source;
 use plumbago_model::glob::Glob;
-use plumbago_model::{Cancel, MetricId, Policy, QueryError, Scope, Span, Verdict};
+use plumbago_model::{Batch, Cancel, Judged, MetricId, Overload, Policy, QueryError, Scope, Span, Verdict};
 
 /// Bytes that a name which was found takes beside its text.
 const HIT_BYTES: usize = 48;
@@ -68,6 +70,14 @@ impl Backend for Engine {
 
     fn write(&self, lines: &[u8]) -> Result<Verdict, String> {
         Engine::write(self, lines)
+    }
+
+    fn take(&self, batch: &Batch<'_>) -> Result<Judged, Overload> {
+        self.take_within(&Scope::default(), batch)
+    }
+
+    fn limits(&self) -> Limits {
+        receive::limits(&self.config.ingest)
     }
 
     fn ready(&self) -> Result<(), String> {

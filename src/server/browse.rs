@@ -205,7 +205,7 @@ impl Engine {
     /// The part of a description that follows from the rules.
     fn ruled(&self, name: &str, policy: &Policy) -> MetricDescription {
         let rules = self.retention();
-        let ruled = rules.policy_for(name);
+        let ruled = rules.policy_for(name, policy.arrival());
         let as_ruled = ruled.policy == *policy;
         let rule = |name: &str, origin: &str| RuleName { name: name.to_owned(), origin: origin.to_owned() };
         let shape =

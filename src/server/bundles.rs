@@ -93,7 +93,7 @@ impl Engine {
                     let policy = if options.keep_policy {
                         bundle.policy.clone()
                     } else {
-                        rules.policy_for(&name).policy
+                        rules.policy_for(&name, bundle.policy.arrival()).policy
                     };
                     named.push((name.into_owned(), Arc::new(policy), bundle));
                 }

@@ -5,6 +5,7 @@ use anyhow::{Context as _, bail};
 use crate::config::{self, CassandraIndex, Config, ConsistencyLevel};
 use crate::store::cassandra::schema::{Indexes, Schema};
 use crate::store::cassandra::{Consistency, Levels, Login, Settings, Tls};
+use plumbago_model::Retention;
 
 /// What `[store.cassandra]` says.
 pub fn cluster_settings(config: &config::Cassandra) -> anyhow::Result<Settings> {
@@ -35,8 +36,23 @@ pub fn cluster_settings(config: &config::Cassandra) -> anyhow::Result<Settings> 
 
 /// The tables and indexes that the configured retentions need.
 pub fn cluster_schema(config: &Config, settings: &Settings) -> Schema {
-    let rules = &config.retention;
-    let retentions = rules.schemas.iter().map(|rule| &rule.gives).chain([&rules.default_retention]);
+    schema_of(config, settings, config.retention.all())
+}
+
+/// Those that a server waits for. A cluster where no client of KairosDB's kind writes need not have tables for one, so they are looked
+/// for when the first of these clients writes, unless they are made anyway.
+pub(super) fn awaited_schema(config: &Config, settings: &Settings) -> Schema {
+    if config.cassandra.apply_schema {
+        return cluster_schema(config, settings);
+    }
+    schema_of(config, settings, config.retention.of_carbon())
+}
+
+fn schema_of<'a>(
+    config: &Config,
+    settings: &Settings,
+    retentions: impl IntoIterator<Item = &'a Retention>,
+) -> Schema {
     // Until the index in memory is loaded, SASI answers.
     let indexes = match config.cassandra.index {
         CassandraIndex::Memory | CassandraIndex::Sasi => Indexes::Sasi,

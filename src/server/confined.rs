@@ -14,11 +14,12 @@ use crate::http::{
     Renamed, Repaired, RetentionPlan, Stats, TaggedSeries, Usage,
 };
 use crate::index::{Sight, Survey, Top};
+use crate::parse::Limits;
 use crate::receive::{Busy, Recent, Sink};
 use graphite_render::{FetchRequest, Fetched, Source};
 use plumbago_model::{
-    Batch, Cancel, Event, EventFilter, EventId, Point, Policy, QueryError, Scope, Stretch, Tenant, Verdict,
-    name,
+    Batch, Cancel, Event, EventFilter, EventId, Judged, Overload, Point, Policy, QueryError, Scope, Stretch,
+    Tenant, Verdict, name,
 };
 
 /// An engine within a scope.
@@ -180,6 +181,14 @@ impl Backend for Confined {
         self.engine.write_within(&self.scope, lines)
     }
 
+    fn take(&self, batch: &Batch<'_>) -> Result<Judged, Overload> {
+        self.engine.take_within(&self.scope, batch)
+    }
+
+    fn limits(&self) -> Limits {
+        self.engine.limits()
+    }
+
     fn ready(&self) -> Result<(), String> {
         self.engine.ready()
     }
@@ -191,7 +200,7 @@ impl Backend for Confined {
 
 impl Sink for Confined {
     fn accept(&self, batch: &Batch<'_>) -> Result<(), Busy> {
-        self.engine.judge(batch, &self.scope).map(drop)
+        self.engine.judge(batch, &self.scope).map(drop).map_err(|_| Busy)
     }
 
     fn within(self: Arc<Self>, scope: &Arc<Scope>) -> Arc<dyn Sink> {

@@ -59,6 +59,8 @@ pub struct Engine {
     pub(super) importing: RwLock<()>,
     /// Shared by senders, and held alone while the last points of a metric move to another one.
     pub(super) accepting: RwLock<()>,
+    /// Set once the store is known to have what metrics of [`plumbago_model::Dialect::Labelled`] need.
+    pub(super) labelled_admitted: AtomicBool,
     /// The check of all files that is under way.
     pub(super) check: Current,
 }
@@ -125,6 +127,7 @@ impl Engine {
             pointless: Pointless::default(),
             importing: RwLock::default(),
             accepting: RwLock::default(),
+            labelled_admitted: AtomicBool::new(false),
             check: Current::default(),
         })
     }

@@ -6,13 +6,14 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use super::engine::{Engine, now};
-use crate::config::{Loaded, PolicyMatcher, RetentionRules, Settings, Sources};
+use crate::config::{Loaded, Place, PolicyMatcher, RetentionRules, Settings, Sources};
 use crate::http::{PolicyMove, Reloaded, RetentionPlan};
 use crate::rollup::PointsError;
 use crate::rules::Rules;
-use plumbago_model::{MetricId, Policy, PolicyId, QueryError, Retention, Stage};
+use plumbago_model::{MetricId, Policy, PolicyId, QueryError, Stage};
 
 /// Names shown of each move.
 const EXAMPLES: usize = 3;
@@ -44,17 +45,19 @@ impl Move {
 /// The policies that rules give, each made once.
 struct Ruled<'a> {
     rules: &'a PolicyMatcher,
-    by_rule: HashMap<(Option<usize>, Option<usize>), Arc<Policy>>,
+    by_place: HashMap<Place, Arc<Policy>>,
 }
 
 impl<'a> Ruled<'a> {
     fn new(rules: &'a PolicyMatcher) -> Self {
-        Self { rules, by_rule: HashMap::new() }
+        Self { rules, by_place: HashMap::new() }
     }
 
-    fn policy(&mut self, name: &str) -> Arc<Policy> {
-        let made = || Arc::new(self.rules.policy_for(name).policy);
-        Arc::clone(self.by_rule.entry(self.rules.places(name)).or_insert_with(made))
+    /// The policy for a metric that has another one now.
+    fn policy(&mut self, name: &str, now: &Policy) -> Arc<Policy> {
+        let place = self.rules.place(name, now.arrival());
+        let made = || Arc::new(self.rules.policy_at(place).policy);
+        Arc::clone(self.by_place.entry(place).or_insert_with(made))
     }
 }
 
@@ -108,8 +111,8 @@ impl Engine {
             let Some(policy) = self.points.policies().get(from) else { continue };
             let index = self.index.read();
             let Some(name) = index.name(id) else { continue };
-            let to = new.policy(name);
-            if *to != *policy && (is_sole || *old.policy(name) == *policy) {
+            let to = new.policy(name, &policy);
+            if *to != *policy && (is_sole || *old.policy(name, &policy) == *policy) {
                 moves.push(Move { id, name: name.to_owned(), from, to });
             }
         }
@@ -175,7 +178,7 @@ impl Engine {
         Ok(Reloaded { moved, needs_restart, warnings: loaded.warnings })
     }
 
-    /// The configuration as the files have it now, and the keys outside `[retention]` that differ from those in force.
+    /// The configuration as the files have it now, and the keys that differ from those in force and are no retention.
     fn read_again(&self) -> Result<(Loaded, Vec<String>), QueryError> {
         let Some(Reading { sources, settings }) = self.reading.get() else {
             return Err(QueryError::invalid(
@@ -183,7 +186,7 @@ impl Engine {
             ));
         };
         let loaded = Loaded::new(sources).map_err(QueryError::invalid)?;
-        let old = settings.iter().filter(|setting| setting.key.section != "retention");
+        let old = settings.iter().filter(|setting| !setting.key.is_reloaded());
         let differs = |key: &str, value| loaded.settings.get(key).is_some_and(|new| new.value != value);
         let keys = old.map(|setting| (setting.key.to_string(), setting.value.clone()));
         let needs_restart = keys.filter(|(key, value)| differs(key, value.clone())).map(|(key, _)| key);
@@ -192,6 +195,7 @@ impl Engine {
     }
 
     fn put_in_force(&self, rules: Arc<PolicyMatcher>) {
+        self.labelled_admitted.store(false, Ordering::Relaxed);
         self.resolver.set_rules(Arc::clone(&rules));
         *self.retention.write() = rules;
     }
@@ -202,14 +206,10 @@ impl Engine {
         if stages(rules).is_subset(&known) {
             return Ok(());
         }
-        Ok(self.store.upstream.admit(&retentions(rules))?)
+        Ok(self.store.upstream.admit(&rules.of_carbon().cloned().collect::<Vec<_>>())?)
     }
 }
 
-fn retentions(rules: &RetentionRules) -> Vec<Retention> {
-    rules.schemas.iter().map(|rule| &rule.gives).chain([&rules.default_retention]).cloned().collect()
-}
-
 fn stages(rules: &RetentionRules) -> HashSet<Stage> {
-    retentions(rules).iter().flat_map(|retention| retention.stages().to_vec()).collect()
+    rules.of_carbon().flat_map(|retention| retention.stages().to_vec()).collect()
 }

@@ -77,6 +77,7 @@ pub fn run(loaded: Loaded, sources: Sources) -> Result<()> {
         let service = Service {
             http: engine.config.http.clone(),
             query: Arc::new(engine.config.query.clone()),
+            kairosdb: Arc::new(engine.config.kairosdb.clone()),
             auth: engine.config.auth.clone(),
             doorman,
             telemetry: Arc::clone(&engine.telemetry),

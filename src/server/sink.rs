@@ -3,39 +3,17 @@
 //! Points come from three places. Those of senders enter at [`Sink::accept`] or [`Engine::judge`] and go through the rules.
 //! Aggregates that the rules gathered, and the server's own numbers, enter below the rules. All three end in [`Engine::append`].
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::confined::Confined;
 use super::engine::{Engine, now};
+use crate::http::Backend as _;
 use crate::receive::{Busy, Sink};
 use crate::resolve::Refused;
 use crate::rollup::{Appended, Points, PointsError};
-use plumbago_model::{Batch, Point, Reject, Scope, Tenant, Verdict, name};
-
-/// Points with names that were made for them, which are in one text.
-#[derive(Default)]
-struct Housed {
-    names: String,
-    /// Each with the end of its name.
-    points: Vec<(usize, Point)>,
-}
-
-impl Housed {
-    fn push(&mut self, name: &str, point: Point) {
-        self.names.push_str(name);
-        self.points.push((self.names.len(), point));
-    }
-
-    fn batch(&self) -> Batch<'_> {
-        let mut from = 0;
-        let mut entry = |&(end, point): &(usize, Point)| {
-            let name = self.names.get(std::mem::replace(&mut from, end)..end).unwrap_or_default();
-            (name, point)
-        };
-        Batch { entries: self.points.iter().map(&mut entry).collect() }
-    }
-}
+use plumbago_model::{Arrival, Batch, Judged, Overload, Point, Reject, Scope, Tenant, name};
 
 /// A point with a name that this server made.
 pub(super) type Named = (Arc<str>, Point);
@@ -43,7 +21,7 @@ pub(super) type Named = (Arc<str>, Point);
 impl Sink for Engine {
     /// Points of senders.
     fn accept(&self, batch: &Batch<'_>) -> Result<(), Busy> {
-        self.judge(batch, &Scope::default()).map(drop)
+        self.judge(batch, &Scope::default()).map(drop).map_err(|_| Busy)
     }
 
     fn within(self: Arc<Self>, scope: &Arc<Scope>) -> Arc<dyn Sink> {
@@ -51,107 +29,152 @@ impl Sink for Engine {
     }
 }
 
+/// The points of a batch that are inside of a scope.
+struct Inside<'a> {
+    batch: Batch<'a>,
+    /// Their places in the whole batch.
+    places: Vec<usize>,
+    outside: Refused,
+}
+
+/// The points of a tenant, under the names that they have in the store, which are in one text.
+#[derive(Default)]
+struct Housed {
+    names: String,
+    /// Each with the end of its name.
+    points: Vec<(usize, Point)>,
+    /// Their places in the batch.
+    places: Vec<usize>,
+    refused: Refused,
+}
+
+impl Housed {
+    fn of(batch: &Batch<'_>, tenant: &Tenant, max_bytes: usize) -> Self {
+        let mut housed = Self::default();
+        for (at, &(raw, point)) in batch.entries.iter().enumerate() {
+            let stored = name::canonical(raw, max_bytes)
+                .map_err(|error| Reject::from(&error))
+                .and_then(|own| tenant.stored(&own).ok_or(Reject::OutOfScope));
+            match stored {
+                Ok(stored) => {
+                    housed.names.push_str(&stored);
+                    housed.points.push((housed.names.len(), point));
+                    housed.places.push(at);
+                }
+                Err(reason) => housed.refused.push((at, reason)),
+            }
+        }
+        housed
+    }
+
+    fn batch(&self, arrival: Arrival) -> Batch<'_> {
+        let mut from = 0;
+        let entry = |&(end, point): &(usize, Point)| {
+            let name = self.names.get(std::mem::replace(&mut from, end)..end).unwrap_or_default();
+            (name, point)
+        };
+        Batch { entries: self.points.iter().map(entry).collect(), arrival }
+    }
+}
+
 impl Engine {
-    /// Takes points as received, and says what became of them.
+    /// Takes points as received, and says what became of each.
     ///
     /// A point of somebody who is confined must have a name inside of the scope both as it is sent and as it is stored.
-    pub(super) fn judge(&self, batch: &Batch<'_>, scope: &Scope) -> Result<Verdict, Busy> {
-        if scope.is_everything() {
-            return self.rule(batch, scope);
-        }
-        let Some(tenant) = scope.tenant() else {
-            let (inside, outside) = self.confine(batch, scope);
-            let mut verdict = self.rule(&inside, scope)?;
-            self.refuse(&outside, &mut verdict);
-            return Ok(verdict);
-        };
-        let (housed, strange) = self.house(batch, tenant);
-        let (inside, outside) = self.confine(&housed.batch(), scope);
-        let mut verdict = self.rule(&inside, scope)?;
-        self.refuse(&outside, &mut verdict);
-        self.refuse(&strange, &mut verdict);
-        Ok(verdict)
-    }
-
-    /// The points of a tenant under the names that they have in the store, and the names of those that it cannot have.
-    fn house<'a>(&self, batch: &Batch<'a>, tenant: &Tenant) -> (Housed, Refused<'a>) {
-        let most = self.config.ingest.max_name_bytes;
-        let (mut housed, mut strange) = (Housed::default(), Refused::new());
-        for &(raw, point) in &batch.entries {
-            match name::canonical(raw, most) {
-                Ok(own) => match tenant.stored(&own) {
-                    Some(stored) => housed.push(&stored, point),
-                    None => strange.push((Reject::OutOfScope, raw)),
-                },
-                Err(error) => strange.push((Reject::from(&error), raw)),
+    pub(super) fn judge(&self, batch: &Batch<'_>, scope: &Scope) -> Result<Judged, Overload> {
+        let judge = |batch: &Batch<'_>| self.judge_inside(batch, scope, |inside| self.rule(inside, scope));
+        let judged = match scope.tenant() {
+            None => judge(batch)?,
+            Some(tenant) => {
+                let housed = Housed::of(batch, tenant, self.config.ingest.max_name_bytes);
+                let mut judged = judge(&housed.batch(batch.arrival))?.in_whole(&housed.places);
+                judged.refused.extend(housed.refused);
+                judged
             }
-        }
-        (housed, strange)
+        };
+        self.note_refused(batch, &judged.refused);
+        Ok(judged)
     }
 
-    fn rule(&self, batch: &Batch<'_>, scope: &Scope) -> Result<Verdict, Busy> {
+    fn rule(&self, batch: &Batch<'_>, scope: &Scope) -> Result<Judged, Overload> {
         let Some(rules) = &self.rules else { return self.ingest(batch) };
         let ruled = rules.apply(batch);
-        let renamed = ruled.batch();
         // A batch that is not accepted comes again, so its points are gathered only after it is.
-        let mut verdict = if scope.is_everything() {
-            self.ingest(&renamed)?
-        } else {
-            let (inside, outside) = self.confine(&renamed, scope);
-            let mut verdict = self.ingest(&inside)?;
-            self.refuse(&outside, &mut verdict);
-            verdict
-        };
+        let judged = self.judge_inside(&ruled.batch(), scope, |inside| self.ingest(inside))?;
         rules.gather(&ruled);
-        self.refuse(&ruled.refused, &mut verdict);
-        Ok(verdict)
+        let mut judged = judged.in_whole(&ruled.places);
+        judged.refused.extend(&ruled.refused);
+        Ok(judged)
     }
 
-    /// The points of a batch whose names are inside of a scope, and the names of the others.
-    fn confine<'a>(&self, batch: &Batch<'a>, scope: &Scope) -> (Batch<'a>, Refused<'a>) {
+    /// Judges the points of a batch that are inside of a scope, and refuses the others.
+    fn judge_inside(
+        &self,
+        batch: &Batch<'_>,
+        scope: &Scope,
+        judge: impl Fn(&Batch<'_>) -> Result<Judged, Overload>,
+    ) -> Result<Judged, Overload> {
+        if scope.is_everything() {
+            return judge(batch);
+        }
+        let inside = self.confine(batch, scope);
+        let mut judged = judge(&inside.batch)?.in_whole(&inside.places);
+        judged.refused.extend(inside.outside);
+        Ok(judged)
+    }
+
+    fn confine<'a>(&self, batch: &Batch<'a>, scope: &Scope) -> Inside<'a> {
         let most = self.config.ingest.max_name_bytes;
-        let (mut inside, mut outside) = (Batch::default(), Refused::new());
-        for &(raw, point) in &batch.entries {
+        let part = Batch { arrival: batch.arrival, ..Batch::default() };
+        let mut inside = Inside { batch: part, places: Vec::new(), outside: Refused::new() };
+        for (at, &(raw, point)) in batch.entries.iter().enumerate() {
             // A name that is none is refused later, for that reason.
             match name::canonical(raw, most) {
-                Ok(name) if !scope.covers(&name) => outside.push((Reject::OutOfScope, raw)),
-                _ => inside.push(raw, point),
+                Ok(name) if !scope.covers(&name) => inside.outside.push((at, Reject::OutOfScope)),
+                _ => {
+                    inside.batch.push(raw, point);
+                    inside.places.push(at);
+                }
             }
         }
-        (inside, outside)
+        inside
     }
 
     /// Stores aggregates that are due, or all of them before a stop. Returns those that cannot be stored now.
     pub(super) fn ingest_aggregates(&self, mut waiting: Vec<Named>, all: bool) -> Vec<Named> {
         waiting.extend(self.rules.iter().flat_map(|rules| rules.due(now(), all)));
-        if waiting.is_empty() || self.ingest(&batch_of(&waiting)).is_ok() { Vec::new() } else { waiting }
+        if waiting.is_empty() {
+            return waiting;
+        }
+        let batch = batch_of(&waiting);
+        match self.ingest(&batch) {
+            Ok(judged) => {
+                self.note_refused(&batch, &judged.refused);
+                Vec::new()
+            }
+            Err(_) => waiting,
+        }
     }
 
     /// Stores the server's own numbers, which do not count as received.
-    pub(super) fn append_own(&self, points: &[Named]) -> Result<(), Busy> {
+    pub(super) fn append_own(&self, points: &[Named]) -> Result<(), Overload> {
         self.append(&batch_of(points)).map(drop)
     }
 
-    /// Appends a batch that went through the rules, and counts what became of each point.
-    fn ingest(&self, batch: &Batch<'_>) -> Result<Verdict, Busy> {
-        let (appended, refused) = self.append(batch)?;
-        self.telemetry.points_stored.add(appended.stored);
-        if appended.stored > 0 {
+    /// Appends a batch that went through the rules, and counts what is stored.
+    fn ingest(&self, batch: &Batch<'_>) -> Result<Judged, Overload> {
+        let judged = self.append(batch)?;
+        self.telemetry.points_stored.add(judged.stored);
+        if judged.stored > 0 {
             self.telemetry.last_point.set(now().into());
         }
-        let mut verdict = Verdict { stored: appended.stored, ..Verdict::default() };
-        if appended.too_old > 0 {
-            self.telemetry.reject(Points::LEFT_OUT, appended.too_old);
-            verdict.refuse(Points::LEFT_OUT, appended.too_old);
-        }
-        self.refuse(&refused, &mut verdict);
-        Ok(verdict)
+        Ok(judged)
     }
 
     /// Resolves the names and appends the points to log and memory: all of the batch, or none of it.
-    fn append<'a>(&self, batch: &Batch<'a>) -> Result<(Appended, Refused<'a>), Busy> {
+    fn append(&self, batch: &Batch<'_>) -> Result<Judged, Overload> {
         if self.paused.load(Ordering::Relaxed) {
-            return Err(Busy);
+            return Err(Overload::Unwell(self.why_unwell()));
         }
         let now = now();
         let try_all = || -> Result<_, PointsError> {
@@ -163,20 +186,24 @@ impl Engine {
         };
         let outcome = try_all();
         self.failing.store(outcome.is_err(), Ordering::Relaxed);
-        let (appended, refused) = outcome.map_err(|error| {
+        let (appended, mut refused) = outcome.map_err(|error| {
             super::complain(&error);
-            Busy
+            match error {
+                PointsError::Full { .. } => Overload::TooFast(error.to_string()),
+                _ => Overload::Unwell(self.why_unwell()),
+            }
         })?;
         self.telemetry.log_bytes.add(appended.log_bytes);
-        Ok((appended, refused))
+        if !appended.too_old.is_empty() {
+            let places = resolved_places(batch.len(), &refused);
+            let place = |&at: &usize| Some((*places.get(at)?, Points::LEFT_OUT));
+            refused.extend(appended.too_old.iter().filter_map(place).collect::<Vec<_>>());
+        }
+        Ok(Judged { stored: appended.stored, refused })
     }
 
     /// A metric may be deleted after its name was looked up. Then all names are looked up again, and its point creates it again.
-    fn resolve_and_append<'a>(
-        &self,
-        batch: &Batch<'a>,
-        now: u32,
-    ) -> Result<(Appended, Refused<'a>), PointsError> {
+    fn resolve_and_append(&self, batch: &Batch<'_>, now: u32) -> Result<(Appended, Refused), PointsError> {
         let _shared = self.accepting.read();
         loop {
             let resolved = self.resolver.resolve(batch, now)?;
@@ -188,15 +215,27 @@ impl Engine {
         }
     }
 
-    fn refuse(&self, refused: &[(Reject, &str)], verdict: &mut Verdict) {
-        for (reason, name) in refused {
+    /// Why points are not taken now, as far as it is known.
+    pub(super) fn why_unwell(&self) -> String {
+        self.ready().err().unwrap_or_else(|| "points are not taken now; the server's log says why".to_owned())
+    }
+
+    fn note_refused(&self, batch: &Batch<'_>, refused: &[(usize, Reject)]) {
+        for (at, reason) in refused {
+            let name = batch.entries.get(*at).map_or("", |(name, _)| name);
             self.telemetry.reject(*reason, 1);
             self.sampler.note(*reason, name.as_bytes(), None);
-            verdict.refuse(*reason, 1);
         }
     }
 }
 
+/// The places in a batch of the points whose names were not refused.
+fn resolved_places(len: usize, refused: &[(usize, Reject)]) -> Vec<usize> {
+    let refused: HashSet<usize> = refused.iter().map(|(at, _)| *at).collect();
+    (0..len).filter(|at| !refused.contains(at)).collect()
+}
+
 fn batch_of(points: &[Named]) -> Batch<'_> {
-    Batch { entries: points.iter().map(|(name, point)| (&**name, *point)).collect() }
+    let entries = points.iter().map(|(name, point)| (&**name, *point)).collect();
+    Batch { entries, ..Batch::default() }
 }

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{cluster_schema, cluster_settings};
+use super::cluster::awaited_schema;
+use super::cluster_settings;
 use crate::config::{CassandraIndex, Config, StoreKind};
 use crate::store::cassandra::schema::Indexes;
 use crate::store::cassandra::{Cluster, Events};
@@ -48,7 +49,7 @@ impl Storage {
 
     fn open_clustered(config: &Config, telemetry: &Arc<Telemetry>) -> anyhow::Result<Self> {
         let settings = cluster_settings(&config.cassandra)?;
-        let schema = cluster_schema(config, &settings);
+        let schema = awaited_schema(config, &settings);
         let cluster = Arc::new(Cluster::new(settings)?);
         let watch = SchemaWatch::new(Arc::clone(&cluster), schema, config.cassandra.apply_schema);
         let store = Arc::new(Clustered::open(&config.store.path, &cluster, config.cassandra.max_queries)?);

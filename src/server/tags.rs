@@ -23,7 +23,8 @@ impl TaggedSeries for Engine {
         let mut batch = Batch::default();
         names.iter().for_each(|name| batch.push(name, Point { timestamp: now, value: 0.0 }));
         let resolved = self.resolver.resolve(&batch, now)?;
-        if let Some((reason, name)) = resolved.refused.first() {
+        if let Some((at, reason)) = resolved.refused.first() {
+            let name = batch.entries.get(*at).map_or("", |(name, _)| name);
             self.telemetry.reject(*reason, resolved.refused.len() as u64);
             return Err(QueryError::Limit(format!("`{name}` is not taken: {}", reason.label())));
         }

@@ -1,10 +1,11 @@
 //! Accepts points from a client that waits for the result, which carbon's protocols cannot give.
 
+use std::sync::atomic::Ordering;
+
 use super::engine::Engine;
-use crate::http::Backend as _;
 use crate::parse::plaintext::parse_lines;
-use crate::receive::{self, Busy};
-use plumbago_model::{Batch, Scope, Verdict};
+use crate::receive;
+use plumbago_model::{Batch, Dialect, Judged, Overload, Scope, Verdict};
 
 impl Engine {
     /// Takes carbon lines by the same rules as `listen.carbon`. Points that it reports as stored are durable. After an error the
@@ -20,7 +21,8 @@ impl Engine {
         let limits = receive::limits(&self.config.ingest);
         let received =
             parse_lines(lines, &limits, &mut batch, |reason, line| unreadable.push((reason, line)));
-        let mut verdict = self.judge(&batch, scope).map_err(|Busy| self.why_busy())?;
+        let judged = self.judge(&batch, scope).map_err(|overload| overload.to_string())?;
+        let mut verdict = Verdict::from(&judged);
         self.telemetry.points_received.add(received);
         for (reason, line) in unreadable {
             self.telemetry.reject(reason, 1);
@@ -31,7 +33,99 @@ impl Engine {
         Ok(verdict)
     }
 
-    fn why_busy(&self) -> String {
-        self.ready().err().unwrap_or_else(|| "points are not taken now; the server's log says why".to_owned())
+    /// Takes points that somebody sent who is confined to a scope. They are written to the log, which is synced soon.
+    pub(super) fn take_within(&self, scope: &Scope, batch: &Batch<'_>) -> Result<Judged, Overload> {
+        if batch.arrival.dialect == Dialect::Labelled {
+            self.admit_labelled()?;
+        }
+        let judged = self.judge(batch, scope)?;
+        self.telemetry.points_received.add(batch.len() as u64);
+        Ok(judged)
+    }
+
+    /// Fails while a cluster lacks the tables for metrics that these senders make: what was taken could not be delivered.
+    fn admit_labelled(&self) -> Result<(), Overload> {
+        if self.labelled_admitted.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let retention = self.retention().rules().labelled_retention.clone();
+        self.store.upstream.admit(&[retention]).map_err(|error| {
+            Overload::Unwell(format!("metrics that come in here need tables for kairosdb.retention: {error}"))
+        })?;
+        self.labelled_admitted.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::super::engine::now;
+    use super::*;
+    use crate::config::Config;
+    use crate::http::Backend as _;
+    use plumbago_model::{Arrival, Point, Reject};
+
+    const NAME: &str = "cpu;host=a";
+
+    fn engine(directory: &Path, retention: &str) -> Engine {
+        let mut config = Config::default();
+        config.store.path = directory.join("data");
+        config.store.reserve_bytes = 0;
+        config.retention.labelled_retention = retention.parse().unwrap();
+        let engine = Engine::open(config).unwrap();
+        engine.apply_rules().unwrap();
+        engine
+    }
+
+    fn batch<'a>(entries: &[(&'a str, u32)], arrival: Arrival) -> Batch<'a> {
+        let entries = entries.iter().map(|&(name, timestamp)| (name, Point { timestamp, value: 1.0 }));
+        Batch { entries: entries.collect(), arrival }
+    }
+
+    fn policy(engine: &Engine, name: &str) -> String {
+        engine.policies(&[name])[0].as_ref().unwrap().to_string()
+    }
+
+    #[test]
+    fn each_point_of_a_batch_is_judged_by_its_place() {
+        let directory = tempfile::tempdir().unwrap();
+        let engine = engine(directory.path(), "1s:1h");
+        let (now, long) = (now(), "x".repeat(5000));
+        let sent = [(NAME, now), (&*long, now), ("old;a=b", now - 7200), (NAME, now - 7200), ("out", now)];
+        let judged = engine.take(&batch(&sent, Arrival::labelled(0))).unwrap();
+        let mut refused = judged.refused;
+        refused.sort_unstable_by_key(|(at, _)| *at);
+        assert_eq!(judged.stored, 2);
+        assert_eq!(refused, [(1, Reject::NameTooLong), (2, Reject::TooOld), (3, Reject::TooOld)]);
+
+        let scope = Scope::of(["cpu*;host=*"]).unwrap();
+        let judged = engine.take_within(&scope, &batch(&sent[..2], Arrival::labelled(0))).unwrap();
+        assert_eq!((judged.stored, judged.refused), (1, vec![(1, Reject::NameTooLong)]));
+        let judged = engine.take_within(&scope, &batch(&sent[3..], Arrival::labelled(0))).unwrap();
+        let mut refused = judged.refused;
+        refused.sort_unstable_by_key(|(at, _)| *at);
+        assert_eq!(refused, [(0, Reject::TooOld), (1, Reject::OutOfScope)]);
+    }
+
+    #[test]
+    fn metrics_of_labelled_senders_have_a_default_of_their_own_and_keep_it() {
+        let directory = tempfile::tempdir().unwrap();
+        {
+            let engine = engine(directory.path(), "1s:1h,1m:1d");
+            let now = now();
+            engine.take(&batch(&[(NAME, now)], Arrival::labelled(0))).unwrap();
+            engine.take(&batch(&[("short;host=a", now)], Arrival::labelled(60))).unwrap();
+            engine.take(&batch(&[("dotted", now)], Arrival::default())).unwrap();
+            assert_eq!(policy(&engine, NAME), "3600*1s:1440*60s|average|0|labelled");
+            assert_eq!(policy(&engine, "short;host=a"), "3600*1s|average|0|labelled");
+            assert_eq!(policy(&engine, "dotted"), "8640*10s:43200*60s:17520*3600s|average|0.5");
+            engine.points.cut().unwrap();
+        }
+        let engine = engine(directory.path(), "1s:2h,1m:2d");
+        assert_eq!(policy(&engine, NAME), "7200*1s:2880*60s|average|0|labelled", "a changed default applies");
+        assert_eq!(policy(&engine, "short;host=a"), "7200*1s|average|0|labelled");
+        assert_eq!(policy(&engine, "dotted"), "8640*10s:43200*60s:17520*3600s|average|0.5");
     }
 }

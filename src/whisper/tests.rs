@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use plumbago_model::{Aggregator, Point, Policy, Retention};
+use plumbago_model::{Aggregator, Dialect, Point, Policy, Retention};
 use proptest::prelude::*;
 
 use super::*;
@@ -36,6 +36,7 @@ proptest! {
             retention: retention.clone(),
             aggregator: Aggregator::ALL[method],
             x_files_factor: f64::from(factor) / 10.0,
+            dialect: Dialect::Carbon,
         };
         let archives: Vec<Vec<Point>> = retention
             .stages()

@@ -6,8 +6,11 @@ use graphite_render::{FetchRequest, Fetched, Source};
 use plumbago::http::browser::Browse;
 use plumbago::http::{Backend, EventLog, NameStream, Node, TaggedSeries};
 use plumbago::index::{Asked, FindLimits, Index, SharedIndex, Sight};
+use plumbago::parse::Limits;
 use plumbago_model::glob::Glob;
-use plumbago_model::{Cancel, Event, EventFilter, EventId, MetricId, QueryError, Scope, Verdict};
+use plumbago_model::{
+    Batch, Cancel, Event, EventFilter, EventId, Judged, MetricId, Overload, QueryError, Scope, Verdict,
+};
 
 use super::data::Stored;
 
@@ -125,6 +128,14 @@ impl Backend for Memory {
 
     fn write(&self, _: &[u8]) -> Result<Verdict, String> {
         Err("the goldens are only read".to_owned())
+    }
+
+    fn take(&self, _: &Batch<'_>) -> Result<Judged, Overload> {
+        Err(Overload::Unwell("the goldens are only read".to_owned()))
+    }
+
+    fn limits(&self) -> Limits {
+        Limits { now: 0, max_future_secs: 0, keep_infinite: true, max_line_bytes: 0, max_name_bytes: 0 }
     }
 
     fn ready(&self) -> Result<(), String> {

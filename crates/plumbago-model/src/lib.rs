@@ -2,11 +2,13 @@
 
 mod account;
 mod aggregator;
+mod arrival;
 mod caller;
 mod cancel;
 mod dates;
 mod event;
 pub mod glob;
+pub mod labelled;
 mod metric;
 pub mod name;
 pub mod pattern;
@@ -29,6 +31,7 @@ mod window;
 
 pub use account::{Account, Phase};
 pub use aggregator::{Aggregator, Partial, UnknownAggregator};
+pub use arrival::{Arrival, Dialect};
 pub use caller::Caller;
 pub use cancel::{Cancel, Cancelled};
 pub use dates::Dates;
@@ -46,5 +49,5 @@ pub use stage::{Stage, StageKind};
 pub use stretch::Stretch;
 pub use tag_condition::{TagCondition, TagWish, untagged};
 pub use tenant::{Tenant, TenantNameError, Tenants};
-pub use verdict::Verdict;
+pub use verdict::{Judged, Overload, Verdict};
 pub use window::{SlotRange, Window};

@@ -17,6 +17,7 @@ use uuid::Uuid;
 
 use super::Reject;
 use tags::Tagged;
+pub(crate) use tags::{by_text, in_braces, split};
 
 /// Most components a name may have: the tables of the Cassandra store have 64 columns for them and an end marker.
 pub const MAX_COMPONENTS: usize = 63;

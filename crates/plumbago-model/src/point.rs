@@ -1,5 +1,7 @@
 //! A point, and a batch of named points as a receiver hands them on.
 
+use super::Arrival;
+
 /// One value at one second. Names are kept apart: see [`Batch`] and `MetricId`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
@@ -17,6 +19,8 @@ pub struct Point {
 pub struct Batch<'a> {
     /// In the order of arrival: for two points in one slot the later entry wins.
     pub entries: Vec<(&'a str, Point)>,
+    /// How they came in.
+    pub arrival: Arrival,
 }
 
 impl<'a> Batch<'a> {

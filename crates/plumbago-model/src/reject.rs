@@ -39,6 +39,8 @@ reasons! {
     LineTooLong = "line_too_long",
     /// No component is left after dropping empty ones.
     EmptyName = "empty_name",
+    /// A tag without a key or without a value, or no tag where there must be one.
+    EmptyTag = "empty_tag",
     /// A name over the limit.
     NameTooLong = "name_too_long",
     /// More than 63 components.
@@ -51,6 +53,10 @@ reasons! {
     BadPickleElement = "bad_pickle_element",
     /// A pickle frame over the limit.
     FrameTooLarge = "frame_too_large",
+    /// What KairosDB, OpenTSDB or Ceres clients sent and is no point.
+    BadItem = "bad_item",
+    /// A value of a type that is not kept: text, and types of KairosDB's plug-ins.
+    UnsupportedType = "unsupported_type",
     /// A name outside of the scope of who sent it.
     OutOfScope = "out_of_scope",
     /// A new metric over the creation rate.

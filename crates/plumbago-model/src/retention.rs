@@ -118,6 +118,11 @@ impl Retention {
         self.stages.iter().map(Stage::span_secs).max().unwrap_or(0)
     }
 
+    /// Its first stages, at least one of them.
+    pub fn first(&self, stages: usize) -> Self {
+        Self { stages: self.stages.iter().take(stages.max(1)).copied().collect() }
+    }
+
     /// The finest stage that reaches back `age_secs`, or the coarsest one when none does.
     pub fn level_for_age(&self, age_secs: u64) -> usize {
         self.stages.iter().position(|s| s.covers_age(age_secs)).unwrap_or(self.stages.len() - 1)
@@ -249,5 +254,7 @@ mod tests {
         assert_eq!(r.level_for_age(86_400), 0);
         assert_eq!(r.level_for_age(86_401), 1);
         assert_eq!(r.level_for_age(u64::MAX), 1);
+        assert_eq!((r.first(0).to_string(), r.first(1).to_string()), ("8640*10s".into(), "8640*10s".into()));
+        assert_eq!((r.first(2), r.first(9)), (r.clone(), r));
     }
 }

@@ -100,8 +100,7 @@ fn lack(orphan: Orphan) -> &'static str {
 
 /// A metric that received no points for this long has no data left under any rule.
 fn longest_retention(config: &Config) -> i64 {
-    let rules = config.retention.schemas.iter().map(|rule| &rule.gives);
-    let spans = rules.chain([&config.retention.default_retention]).map(|retention| retention.span_secs());
+    let spans = config.retention.all().map(|retention| retention.span_secs());
     i64::try_from(spans.max().unwrap_or(0)).unwrap_or(i64::MAX)
 }
 

@@ -17,10 +17,11 @@ use crate::http::{
     Stats, TaggedSeries, Usage,
 };
 use crate::index::{SharedIndex, Sight, Survey, Top};
+use crate::parse::Limits;
 use graphite_render::{FetchRequest, Fetched, Source};
 use plumbago_model::{
-    Cancel, Cancelled, Event, EventFilter, EventId, MetricId, QueryError, Reject, Scope, TagFilter, Verdict,
-    name,
+    Arrival, Batch, Cancel, Cancelled, Event, EventFilter, EventId, Judged, MetricId, Overload, Point,
+    QueryError, Reject, Scope, TagFilter, Verdict, name,
 };
 
 /// The metrics, all with data from 1000 to 2000.
@@ -59,6 +60,8 @@ pub(super) struct FakeBackend {
     index: SharedIndex,
     /// What was imported, and how.
     pub(super) imported: Mutex<Vec<(Bundle, ImportOptions)>>,
+    /// Points that were taken, with their names and how they came.
+    pub(super) taken: Mutex<Vec<(String, Point, Arrival)>>,
     /// Bytes that a fetch of `greedy` takes.
     pub(super) greed: Mutex<usize>,
     /// More names for the list of all.
@@ -286,6 +289,34 @@ impl Backend for FakeBackend {
             if line == b"bad" { verdict.refuse(Reject::BadLine, 1) } else { verdict.stored += 1 }
         }
         Ok(verdict)
+    }
+
+    fn take(&self, batch: &Batch<'_>) -> Result<Judged, Overload> {
+        self.ready().map_err(Overload::Unwell)?;
+        let mut judged = Judged::default();
+        let mut taken = self.taken.lock();
+        for (at, (name, point)) in batch.entries.iter().enumerate() {
+            if name.starts_with("full") {
+                return Err(Overload::TooFast("4 points wait in memory".to_owned()));
+            }
+            if name.starts_with("bad") {
+                judged.refused.push((at, Reject::MetricLimit));
+            } else {
+                judged.stored += 1;
+                taken.push(((*name).to_owned(), *point, batch.arrival));
+            }
+        }
+        Ok(judged)
+    }
+
+    fn limits(&self) -> Limits {
+        Limits {
+            now: 2_000_000_000,
+            max_future_secs: 86_400,
+            keep_infinite: true,
+            max_line_bytes: 100,
+            max_name_bytes: 100,
+        }
     }
 
     fn ready(&self) -> Result<(), String> {

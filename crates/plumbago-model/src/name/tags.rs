@@ -41,7 +41,7 @@ impl<'a> Tagged<'a> {
 }
 
 /// The order of `a=…` and `b=…` for two keys: a `=` stands behind the shorter one, and no key holds that.
-fn by_text(a: &str, b: &str) -> Ordering {
+pub(crate) fn by_text(a: &str, b: &str) -> Ordering {
     let (a, b) = (a.as_bytes(), b.as_bytes());
     let shared = a.len().min(b.len());
     let behind = |key: &[u8]| key.get(shared).copied().unwrap_or(b'=');
@@ -49,12 +49,12 @@ fn by_text(a: &str, b: &str) -> Ordering {
 }
 
 /// Is this how a name with tags in braces looks? A semicolon can be in neither its metric nor its tags.
-pub(super) fn in_braces(name: &str) -> bool {
+pub(crate) fn in_braces(name: &str) -> bool {
     name.ends_with("\"}") && name.contains('{') && !name.contains(';')
 }
 
 /// A name with semicolons as metric and list of tags; `None` unless all of its tags are valid.
-pub(super) fn split(name: &str) -> Option<(&str, &str)> {
+pub(crate) fn split(name: &str) -> Option<(&str, &str)> {
     let (metric, list) = name.split_once(';')?;
     let valid = is_metric(metric) && list.split(';').all(|tag| pair(tag).is_some());
     valid.then_some((metric, list))

@@ -21,7 +21,7 @@ use crate::rules::Rewriting;
 use crate::server::now;
 use crate::store::Column;
 use crate::whisper::{FileError, Found, Reader, Series, Tree};
-use plumbago_model::Policy;
+use plumbago_model::{Dialect, Policy};
 
 /// Points that a piece gathers, and files: a piece is one commit, and fits into one call of a server.
 const PIECE_POINTS: u64 = 2_000_000;
@@ -239,6 +239,7 @@ fn bundles(series: Series, name: &str) -> Vec<Bundle> {
             retention: only.header.retention.clone(),
             aggregator,
             x_files_factor: only.header.x_files_factor,
+            dialect: Dialect::Carbon,
         };
         let archives = only.archives.into_iter().map(archive).collect();
         let name = if many { format!("{name}.{aggregator}") } else { name.to_owned() };

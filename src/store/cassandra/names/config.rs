@@ -7,6 +7,7 @@
 //! | `carbon_xfilesfactor`   | six decimals: `0.500000`                                                           |
 //! | `plumbago_aggregator`   | only for methods BigGraphite does not have: `avg_zero`, `absmax`, `absmin`         |
 //! | `plumbago_xfilesfactor` | only for a factor that six decimals do not hold                                    |
+//! | `plumbago_dialect`      | `labelled`, only for metrics that a KairosDB, OpenTSDB or Ceres client sent first   |
 //!
 //! BigGraphite fails on an aggregator it does not know and ignores keys it does not know. So our own methods are written as
 //! the nearest of its own (`average`, `maximum`, `minimum`), with the real one in a key of ours. When BigGraphite changes the
@@ -15,13 +16,14 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use plumbago_model::{Aggregator, Policy};
+use plumbago_model::{Aggregator, Dialect, Policy};
 
 const AGGREGATOR: &str = "aggregator";
 const RETENTION: &str = "retention";
 const FACTOR: &str = "carbon_xfilesfactor";
 const OUR_AGGREGATOR: &str = "plumbago_aggregator";
 const OUR_FACTOR: &str = "plumbago_xfilesfactor";
+const OUR_DIALECT: &str = "plumbago_dialect";
 
 /// Distinct configs cached by [`Configs`]. A cluster has a few dozen; more would be a mistake.
 const REMEMBERED: usize = 4096;
@@ -44,6 +46,9 @@ pub fn encode(policy: &Policy) -> BTreeMap<&'static str, String> {
     if factor.parse() != Ok(policy.x_files_factor) {
         config.insert(OUR_FACTOR, policy.x_files_factor.to_string());
     }
+    if policy.dialect != Dialect::Carbon {
+        config.insert(OUR_DIALECT, policy.dialect.to_string());
+    }
     config.insert(FACTOR, factor);
     config
 }
@@ -65,6 +70,7 @@ pub fn decode<'a>(config: impl IntoIterator<Item = (&'a str, &'a str)>, default:
             FACTOR => policy.x_files_factor = factor(value).unwrap_or(policy.x_files_factor),
             OUR_AGGREGATOR => own_aggregator = value.parse().ok(),
             OUR_FACTOR => own_factor = factor(value),
+            OUR_DIALECT => policy.dialect = value.parse().unwrap_or_default(),
             _ => {}
         }
     }
@@ -135,6 +141,8 @@ mod tests {
 
     #[test]
     fn every_policy_comes_back() {
+        let labelled = policy("60*1s:60*60s|sum|0|labelled");
+        assert_eq!(decoded(&encode(&labelled)), labelled);
         for aggregator in Aggregator::ALL {
             for x_files_factor in [0.0, 0.5, 1.0, 1.0 / 3.0] {
                 let policy = Policy { aggregator, x_files_factor, ..policy("60*1s:60*60s|sum|0") };

@@ -1,0 +1,227 @@
+//! Series as KairosDB, OpenTSDB and Ceres name them, a metric and its tags, and the one name under which Graphite has them.
+//!
+//! `cpu.load` with `host=a` and `dc=ams` is stored as `cpu.load;dc=ams;host=a`. Metrics and tags may hold what such a name cannot: a
+//! semicolon, a leading `~`, an empty component, a control character, a tag called `name`. These characters become `%XX`, where `XX`
+//! are the bytes in UTF-8, and all others stay as they are. Text that looks like such an escape already gets `25` behind its percent
+//! sign, and any other percent sign stays. So every metric and tag comes back as it was sent, and the usual name is not changed at all.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+use super::Reject;
+use super::name::{self, MAX_COMPONENTS};
+
+#[cfg(test)]
+mod tests;
+
+/// Keys and values of tags, as they were sent.
+pub type Tags<'a> = Vec<(Cow<'a, str>, Cow<'a, str>)>;
+
+/// What a text is for: each part of a name has characters of its own that it cannot hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    Metric,
+    Key,
+    Value,
+}
+
+/// The stored name of a metric with tags, in any order; of two tags with one key the later wins. Without tags it is a plain name.
+///
+/// ```
+/// use plumbago_model::labelled::{parts, series_name};
+///
+/// let name = series_name("cpu load", &[("host", "a;b"), ("dc", "ams")])?;
+/// assert_eq!(name, "cpu load;dc=ams;host=a%3Bb");
+/// assert_eq!(parts(&name).1[1], ("host".into(), "a;b".into()));
+/// # Ok::<_, plumbago_model::Reject>(())
+/// ```
+pub fn series_name(metric: &str, tags: &[(&str, &str)]) -> Result<String, Reject> {
+    let mut name = String::new();
+    push_series_name(metric, &mut tags.to_vec(), &mut name)?;
+    Ok(name)
+}
+
+/// Adds the stored name to the end of a text, and puts the tags in its order. After an error the text is as it was.
+pub fn push_series_name(metric: &str, tags: &mut Vec<(&str, &str)>, to: &mut String) -> Result<(), Reject> {
+    if metric.is_empty() {
+        return Err(Reject::EmptyName);
+    }
+    if tags.iter().any(|(key, value)| key.is_empty() || value.is_empty()) {
+        return Err(Reject::EmptyTag);
+    }
+    let begin = to.len();
+    push(metric, Part::Metric, to);
+    if to.get(begin..).is_some_and(|metric| metric.matches('.').count() >= MAX_COMPONENTS) {
+        to.truncate(begin);
+        return Err(Reject::TooManyComponents);
+    }
+    if tags.is_empty() && to.get(begin..).is_some_and(name::in_braces) {
+        to.pop();
+        to.push_str("%7D");
+    }
+    // Stable, so that of tags with one key the one sent last stays last.
+    tags.sort_by(|(a, _), (b, _)| name::by_text(&self::key(a), &self::key(b)));
+    let mut tags = tags.iter().peekable();
+    while let Some((key, value)) = tags.next() {
+        if tags.peek().is_none_or(|(next, _)| next != key) {
+            to.push(';');
+            push(key, Part::Key, to);
+            to.push('=');
+            push(value, Part::Value, to);
+        }
+    }
+    Ok(())
+}
+
+/// The metric and the tags of a stored name, by their keys. A plain name has no tags.
+pub fn parts(series: &str) -> (Cow<'_, str>, Tags<'_>) {
+    let Some((metric, list)) = name::split(series) else { return (plain(series), Vec::new()) };
+    let pairs = list.split(';').filter_map(|tag| tag.split_once('='));
+    (plain(metric), pairs.map(|(key, value)| (plain(key), plain(value))).collect())
+}
+
+/// A metric as it stands in stored names, and as the value of the tag `name`.
+pub fn metric(text: &str) -> Cow<'_, str> {
+    escaped(text, Part::Metric)
+}
+
+/// The key of a tag as it stands in stored names.
+pub fn key(text: &str) -> Cow<'_, str> {
+    escaped(text, Part::Key)
+}
+
+/// The value of a tag as it stands in stored names.
+pub fn value(text: &str) -> Cow<'_, str> {
+    escaped(text, Part::Value)
+}
+
+/// A metric, key or value as it was sent.
+pub fn plain(stored: &str) -> Cow<'_, str> {
+    let Some(mut at) = next_escape(stored, 0) else { return Cow::Borrowed(stored) };
+    let (mut text, mut done) = (String::with_capacity(stored.len()), 0);
+    loop {
+        text.push_str(stored.get(done..at.begin).unwrap_or_default());
+        text.push(at.means);
+        done = at.end;
+        match next_escape(stored, done) {
+            Some(next) => at = next,
+            None => break,
+        }
+    }
+    text.push_str(stored.get(done..).unwrap_or_default());
+    Cow::Owned(text)
+}
+
+fn escaped(text: &str, part: Part) -> Cow<'_, str> {
+    if is_plain(text, part) {
+        return Cow::Borrowed(text);
+    }
+    let mut to = String::new();
+    push(text, part, &mut to);
+    Cow::Owned(to)
+}
+
+fn push(text: &str, part: Part, to: &mut String) {
+    if is_plain(text, part) {
+        return to.push_str(text);
+    }
+    let mut last = None;
+    for (at, sent) in text.char_indices() {
+        let rest = text.get(at..).unwrap_or_default();
+        if sent == '%' && escape(rest).is_some() {
+            to.push_str("%25");
+        } else if must_go(sent, last, rest, text, part) {
+            let mut bytes = [0; 4];
+            for byte in sent.encode_utf8(&mut bytes).bytes() {
+                let _ = write!(to, "%{byte:02X}");
+            }
+        } else {
+            to.push(sent);
+        }
+        last = Some(sent);
+    }
+}
+
+/// Would this character change the name, or its meaning? `rest` of the text begins with it.
+fn must_go(sent: char, last: Option<char>, rest: &str, text: &str, part: Part) -> bool {
+    match (sent, part) {
+        (';', _) => true,
+        (control, _) if control.is_control() => true,
+        ('!' | '^' | '=', Part::Key) => true,
+        // The tag `name` is the metric.
+        ('n', Part::Key) => last.is_none() && text == "name",
+        ('~', Part::Metric | Part::Value) => last.is_none(),
+        // Empty components are dropped.
+        ('.', Part::Metric) => last.is_none_or(|last| last == '.') || rest.len() == 1,
+        _ => false,
+    }
+}
+
+/// Is nothing to be escaped? One pass over the usual text; in doubt the answer is no.
+fn is_plain(text: &str, part: Part) -> bool {
+    let bytes = text.as_bytes();
+    let mut odd = false;
+    for &byte in bytes {
+        // Control characters are U+0000–U+001F, U+007F, and U+0080–U+009F, which begin with 0xC2.
+        odd |= (byte < b' ') | (byte == 0x7f) | (byte == 0xc2) | (byte == b';') | (byte == b'%');
+    }
+    let first = bytes.first().copied();
+    odd |= match part {
+        Part::Metric => {
+            let empty = bytes.windows(2).any(|pair| pair == b"..");
+            empty || matches!(first, Some(b'~' | b'.')) || bytes.last() == Some(&b'.')
+        }
+        Part::Key => text == "name" || bytes.iter().any(|byte| matches!(byte, b'!' | b'^' | b'=')),
+        Part::Value => first == Some(b'~'),
+    };
+    !odd
+}
+
+/// An escape in a stored text: where it is, and what it means.
+struct Escape {
+    begin: usize,
+    end: usize,
+    means: char,
+}
+
+fn next_escape(stored: &str, from: usize) -> Option<Escape> {
+    let percents = stored.get(from..)?.match_indices('%').map(|(at, _)| from + at);
+    percents.into_iter().find_map(|begin| {
+        let (len, means) = escape(stored.get(begin..)?)?;
+        Some(Escape { begin, end: begin + len, means })
+    })
+}
+
+/// The escape that a text begins with: its length and the character that it stands for. With `25` behind the percent sign it stands
+/// for the percent sign.
+fn escape(text: &str) -> Option<(usize, char)> {
+    let after = text.strip_prefix('%')?;
+    let mut rest = after;
+    while let Some(fewer) = rest.strip_prefix("25") {
+        rest = fewer;
+    }
+    let (len, means) = escapable(rest)?;
+    if rest.len() == after.len() { Some((1 + len, means)) } else { Some((3, '%')) }
+}
+
+/// The character that must be escaped somewhere whose bytes a text begins with: `3B`, or `C2%85`.
+fn escapable(text: &str) -> Option<(usize, char)> {
+    let byte = hex(text)?;
+    if byte == 0xc2 {
+        let second = hex(text.get(2..)?.strip_prefix('%')?)?;
+        return (0x80..=0x9f).contains(&second).then_some((5, char::from(second)));
+    }
+    let is_one = matches!(byte, 0..=0x1f | 0x7f | b';' | b'!' | b'^' | b'=' | b'n' | b'~' | b'.' | b'}');
+    is_one.then_some((2, char::from(byte)))
+}
+
+/// The byte that two upper-case digits stand for.
+fn hex(text: &str) -> Option<u8> {
+    let digit = |byte: &u8| match byte {
+        b'0'..=b'9' => Some(byte - b'0'),
+        b'A'..=b'F' => Some(byte - b'A' + 10),
+        _ => None,
+    };
+    let [high, low, ..] = text.as_bytes() else { return None };
+    Some(digit(high)? << 4 | digit(low)?)
+}

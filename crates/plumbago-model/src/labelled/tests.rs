@@ -1,0 +1,96 @@
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// Text with everything that a name cannot hold, and with what looks like an escape.
+fn text() -> impl Strategy<Value = String> {
+    let piece = prop_oneof![
+        4 => "[a-z]{1,3}",
+        2 => Just("name".to_owned()),
+        6 => prop::sample::select(vec![
+            ";", "~", "=", "!", "^", ".", "..", "%", "%%", "%25", "%3B", "%2E", "%C2", "%C2%85", "%7", "3B", "25", "\u{85}", "\n",
+            "\0", "\u{7f}", " ", ":", "é", "ü", "名", "\u{c2}", "{", "\"}", "%6Eame", "%7E", "\u{2028}",
+        ]).prop_map(str::to_owned),
+        1 => "\\PC{1,3}",
+    ];
+    prop::collection::vec(piece, 1..6).prop_map(|pieces| pieces.concat())
+}
+
+fn owned((metric, tags): (Cow<'_, str>, Tags<'_>)) -> (String, BTreeMap<String, String>) {
+    let tags = tags.into_iter().map(|(key, value)| (key.into_owned(), value.into_owned()));
+    (metric.into_owned(), tags.collect())
+}
+
+proptest! {
+    #[test]
+    fn every_metric_with_tags_comes_back(
+        metric in text(),
+        tags in prop::collection::btree_map(text(), text(), 0..4),
+    ) {
+        let borrowed: Vec<(&str, &str)> = tags.iter().map(|(key, value)| (&**key, &**value)).collect();
+        let name = series_name(&metric, &borrowed).unwrap();
+        // It is a name, in the spelling in which it is stored, and its tags are tags.
+        prop_assert_eq!(name::canonical(&name, usize::MAX).unwrap(), &*name);
+        prop_assert_eq!(name::is_tagged(&name), !tags.is_empty());
+        prop_assert_eq!(name::tags(&name).len(), tags.len() + 1);
+        prop_assert_eq!(owned(parts(&name)), (metric, tags));
+    }
+
+    #[test]
+    fn any_text_is_taken_apart(name in "\\PC{0,30}", odd in text()) {
+        let _ = (parts(&name), parts(&odd), plain(&odd));
+    }
+
+    #[test]
+    fn the_order_of_tags_does_not_matter(tags in prop::collection::btree_map(text(), text(), 1..5)) {
+        let sent: Vec<(&str, &str)> = tags.iter().map(|(key, value)| (&**key, &**value)).collect();
+        let reversed: Vec<(&str, &str)> = sent.iter().rev().copied().collect();
+        prop_assert_eq!(series_name("m", &sent), series_name("m", &reversed));
+    }
+}
+
+#[test]
+fn usual_names_stay_as_they_are() {
+    let tags = [("host", "web 1"), ("dc", "ams:1=2"), ("ü", "100%")];
+    assert_eq!(series_name("cpu.load", &tags).unwrap(), "cpu.load;dc=ams:1=2;host=web 1;ü=100%");
+    assert_eq!(series_name("cpu.load", &[]).unwrap(), "cpu.load");
+}
+
+#[test]
+fn only_what_a_name_cannot_hold_is_escaped() {
+    for (metric, tag, stored) in [
+        (".a..b.", ("k", "v"), "%2Ea.%2Eb%2E;k=v"),
+        ("~a~", ("k~", "~v~"), "%7Ea~;k~=%7Ev~"),
+        ("a;b", ("k;!^=", ";!^="), "a%3Bb;k%3B%21%5E%3D=%3B!^="),
+        ("a\n", ("name", "\u{85}"), "a%0A;%6Eame=%C2%85"),
+        ("name", ("names", "name"), "name;names=name"),
+        ("100%", ("k", "%3B"), "100%;k=%253B"),
+        ("%25", ("k", "%253B"), "%25;k=%25253B"),
+        ("%3b", ("k", "%41"), "%3b;k=%41"),
+    ] {
+        assert_eq!(series_name(metric, &[tag]).unwrap(), stored);
+    }
+    assert_eq!(series_name("a{k=\"v\"}", &[]).unwrap(), "a{k=\"v\"%7D");
+}
+
+#[test]
+fn what_is_no_series_is_refused_and_leaves_the_text_alone() {
+    let deep = "a.".repeat(MAX_COMPONENTS) + "a";
+    for (metric, tag, reason) in [
+        ("", ("k", "v"), Reject::EmptyName),
+        ("m", ("", "v"), Reject::EmptyTag),
+        ("m", ("k", ""), Reject::EmptyTag),
+        (&deep, ("k", "v"), Reject::TooManyComponents),
+    ] {
+        let mut text = "before".to_owned();
+        assert_eq!(push_series_name(metric, &mut vec![tag], &mut text), Err(reason));
+        assert_eq!(text, "before");
+    }
+}
+
+#[test]
+fn of_two_tags_with_one_key_the_later_wins() {
+    assert_eq!(series_name("m", &[("k", "1"), ("a", "x"), ("k", "2")]).unwrap(), "m;a=x;k=2");
+}
