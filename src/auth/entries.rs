@@ -16,7 +16,8 @@ pub fn with_user(
     let scope: String = scope.iter().map(|part| format!(" {part}")).collect();
     let tenant = tenant.map_or_else(String::new, |tenant| format!(" {}{tenant}", users::TENANT));
     let line = format!("{name} {role}{tenant}{scope}");
-    users::parse(&line, &Tenants::default()).map_err(|error| error.trim_start_matches("line 1: ").to_owned())?;
+    users::parse(&line, &Tenants::default())
+        .map_err(|error| error.trim_start_matches("line 1: ").to_owned())?;
     Ok(placed(text, line, |line| line.split_whitespace().next() == Some(name)))
 }
 

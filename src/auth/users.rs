@@ -74,7 +74,9 @@ mod tests {
         assert_eq!(ann.scope.tenant().map(|tenant| tenant.name()), Some("t-1"));
         assert!(ann.scope.covers("tenants.t-1.x") && !ann.scope.covers("x"));
         assert!(bob.scope.covers("tenants.t-1.servers.web.x") && !bob.scope.covers("tenants.t-1.x"));
-        for (text, part) in [("ann read tenant=a.b", "`a.b` cannot be"), ("ann read tenant=a tenant=b", "several tenants")] {
+        for (text, part) in
+            [("ann read tenant=a.b", "`a.b` cannot be"), ("ann read tenant=a tenant=b", "several tenants")]
+        {
             assert!(read(text).unwrap_err().contains(part), "{text}");
         }
     }

@@ -13,8 +13,8 @@ use super::resolved::{
 };
 use super::retention_rules::{DEFAULT_AGGREGATION, Forgetting, RetentionRules};
 use super::{
-    Auth, Cassandra, ConfigError, Listen, ListenTls, Origin, Settings, Sources, Tenancy, Tls, document,
-    storage_aggregation, storage_schemas,
+    Auth, Cassandra, Ceres, ConfigError, Listen, ListenTls, Origin, Settings, Sources, Tenancy, Tls,
+    document, storage_aggregation, storage_schemas,
 };
 
 /// A configuration and where it came from.
@@ -198,6 +198,7 @@ fn resolve(raw: Raw, retention: RetentionRules, settings: &Settings) -> Result<C
         cassandra: resolve_cassandra(raw.cassandra, raw.tls),
         ingest: resolve_ingest(raw.ingest),
         http: resolve_http(raw.http),
+        ceres: Ceres::resolve(raw.ceres, &raw.kairosdb.retention.parsed, settings)?,
         kairosdb: resolve_kairosdb(&raw.kairosdb),
         query: resolve_query(raw.query),
         retention,

@@ -6,7 +6,7 @@
 //! | 2    | `sources`                                                  | which file, which variables, which flags     |
 //! | 3    | `document`, `settings`                                     | layers: each key gets a value and its origin |
 //! | 4    | `inline_rule`, `storage_schemas`, `storage_aggregation`    | rules, from our file and from carbon's       |
-//! | 5    | `load`, `resolved`, `listen`, `auth`, `tenancy`, `cassandra` | every value checked, ready for the program   |
+//! | 5    | `load`, `resolved`, `listen`, `auth`, `tenancy`, `ceres`, `cassandra` | every value checked, ready for the program   |
 //! | 6    | `rules`, `matcher`                                         | which policy a name gets                     |
 //!
 //! `reference` makes the documentation from the same table.
@@ -14,6 +14,7 @@
 mod addresses;
 mod auth;
 mod cassandra;
+mod ceres;
 mod document;
 mod error;
 mod ini;
@@ -39,6 +40,7 @@ mod tenancy;
 pub use addresses::{Addresses, Network};
 pub use auth::Auth;
 pub use cassandra::{Cassandra, CassandraIndex, ConsistencyLevel, Secret, Tls};
+pub use ceres::Ceres;
 pub use error::ConfigError;
 pub use keys::{KEYS, Key};
 pub use listen::{Listen, ListenTls};

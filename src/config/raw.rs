@@ -165,6 +165,13 @@ sections! {
         max_errors: Positive = "100", "Most errors that one answer lists; the last one says how many there are besides.";
     }
 
+    ceres: Ceres "ceres" "Aggregates for Ceres' clients: docs/CERES.md. Their granularities are the coarser stages of `kairosdb.retention`." {
+        extremes: Switch = "true", "Also keep the smallest and the largest value of each slot of metrics that come in as Ceres', in series beside them whose names end in `_min` and `_max`.";
+        counter_suffixes: TextList = r#"["reads", "writes", "bytes"]"#, "Metrics whose names end in one of these are counters: only their sum matters, and nothing is kept beside them.";
+        settle: Time<0> = r#""0s""#, "Answer an aggregated slot only when it ended this long ago, so that late points are in it; 0 answers it from its first point on. A point that is later still changes the slot.";
+        slot_width: Time<0> = r#""0s""#, "How much time settles together: a multiple of every granularity. 0 means the coarsest of them.";
+    }
+
     query: Query "query" "Limits on queries." {
         timezone: Text = r#""UTC""#, "Time zone of `from`, `until` and CSV if the request names none.";
         max_find_hits: Positive = "200_000", "Most names one find may return.";

@@ -32,11 +32,8 @@ impl Tenancy {
         if !is_tag || tag == "name" {
             return bad("tenants.tag", format!("`{tag}` cannot be that tag; use a word such as `tenant`"));
         }
-        let tenancy = Self {
-            enabled: raw.enabled.0,
-            tenants: Tenants::new(&directory, &tag),
-            default: raw.default.0,
-        };
+        let tenancy =
+            Self { enabled: raw.enabled.0, tenants: Tenants::new(&directory, &tag), default: raw.default.0 };
         match tenancy.default.as_deref().map(|name| tenancy.tenants.tenant(name)) {
             Some(Err(error)) => bad("tenants.default", error.to_string()),
             _ => Ok(tenancy),

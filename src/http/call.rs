@@ -11,12 +11,12 @@ use axum::http::{HeaderMap, HeaderValue, header};
 use hyper::body::Body as _;
 use tokio::time::timeout;
 
-use super::{carbonapi, tenancy};
 use super::error::Failure;
 use super::gate::Gate;
 use super::params::Params;
 use super::queries::Question;
 use super::queries::memory::{Loan, Memory};
+use super::{carbonapi, tenancy};
 
 /// Longest body that is read. Grafana's largest dashboards stay far below.
 const MAX_BODY_BYTES: usize = 2 * 1024 * 1024;

@@ -21,9 +21,10 @@ use super::request_line::Forgiving;
 use super::wire::Shown;
 use super::{Api, basic, local, session, tenancy};
 use crate::auth::{ANONYMOUS, Denied, Doorman, Offer};
-use crate::config::{Addresses, Auth, Tenancy};
+use crate::config::{Addresses, Auth, Ceres, Kairosdb, Tenancy};
+use crate::parse::Limits;
 use crate::telemetry::TurnedAway;
-use plumbago_model::{Caller, Role, Scope};
+use plumbago_model::{Caller, Reject, Role, Scope};
 
 /// In a request from a proxy, the addresses that it came through.
 const FORWARDED_FOR: &str = "x-forwarded-for";
@@ -89,6 +90,32 @@ impl Gate {
     /// Whether callers are tenants.
     pub(super) fn tenancy(&self) -> &Tenancy {
         &self.tenancy
+    }
+
+    /// `[ceres]`
+    pub(super) fn ceres(&self) -> &Arc<Ceres> {
+        &self.api.ceres
+    }
+
+    /// What bounds the bodies and the errors of labelled points.
+    pub(super) fn kairosdb(&self) -> &Kairosdb {
+        &self.api.kairosdb
+    }
+
+    /// What a point must keep to that is taken now.
+    pub(super) fn limits(&self) -> Limits {
+        self.api.backend.limits()
+    }
+
+    /// Most names in one answer.
+    pub(super) fn most_names(&self) -> usize {
+        self.api.config.max_find_hits
+    }
+
+    /// Counts points of a request that never get to a tenant.
+    pub(super) fn refuse_point(&self, reason: Reject) {
+        self.api.telemetry.points_received.add(1);
+        self.api.telemetry.reject(reason, 1);
     }
 
     /// The API with what is inside of a scope.
@@ -244,7 +271,6 @@ impl Gate {
         }
         Ok(standing)
     }
-
 }
 
 fn peer(request: &Request) -> Option<&Peer> {

@@ -14,6 +14,7 @@ mod call;
 mod carbonapi;
 mod cardinality;
 mod care;
+mod ceres;
 mod clock;
 mod copying;
 mod endpoints;
@@ -84,6 +85,7 @@ struct Api {
     backend: Arc<dyn Backend>,
     config: Arc<config::Query>,
     kairosdb: Arc<config::Kairosdb>,
+    ceres: Arc<config::Ceres>,
     telemetry: Arc<Telemetry>,
     workers: Workers,
     timezone: TimeZone,
@@ -96,6 +98,7 @@ impl Api {
             backend: Arc::clone(&self.backend).within(scope),
             config: Arc::clone(&self.config),
             kairosdb: Arc::clone(&self.kairosdb),
+            ceres: Arc::clone(&self.ceres),
             telemetry: Arc::clone(&self.telemetry),
             workers: self.workers.clone(),
             timezone: self.timezone.clone(),

@@ -57,7 +57,8 @@ fn scope_of(tenancy: &Tenancy, scope: &Arc<Scope>, named: &str) -> Result<Arc<Sc
     match scope.tenant() {
         Some(bound) if bound.name() == named => Ok(Arc::clone(scope)),
         Some(bound) => {
-            let text = format!("you are bound to the tenant {}, and the request is for `{named}`", bound.name());
+            let text =
+                format!("you are bound to the tenant {}, and the request is for `{named}`", bound.name());
             Err(Failure::Forbidden(text))
         }
         None if scope.is_everything() => {
@@ -65,7 +66,8 @@ fn scope_of(tenancy: &Tenancy, scope: &Arc<Scope>, named: &str) -> Result<Arc<Sc
             Ok(Arc::new(Scope::default().of_tenant(tenant)))
         }
         None => {
-            let text = format!("you are confined to {scope}, which is not within a tenant, so you cannot name one");
+            let text =
+                format!("you are confined to {scope}, which is not within a tenant, so you cannot name one");
             Err(Failure::Forbidden(text))
         }
     }

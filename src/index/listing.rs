@@ -45,7 +45,9 @@ impl Sight<'_> {
         let scope = self.scope();
         let here = scope.place(path);
         let mut index = self.read();
-        let Some(dir) = index.tree().find_dir(&joined(scope.root(), path)) else { return Ok(Page::default()) };
+        let Some(dir) = index.tree().find_dir(&joined(scope.root(), path)) else {
+            return Ok(Page::default());
+        };
         let mut from = 0;
         loop {
             cancel.check()?;

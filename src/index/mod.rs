@@ -192,13 +192,7 @@ impl Index {
     }
 
     /// The answer inside of a scope, if looking up a single name is enough.
-    fn shortcut(
-        &self,
-        glob: &Glob,
-        collect: Collect,
-        scope: &Scope,
-        accept: Accept<'_>,
-    ) -> Option<Findings> {
+    fn shortcut(&self, glob: &Glob, collect: Collect, scope: &Scope, accept: Accept<'_>) -> Option<Findings> {
         let tagged = is_tagged(glob.as_str());
         if !tagged && (collect == Collect::All || !glob.is_literal()) {
             return None;

@@ -9,7 +9,6 @@ use std::sync::Arc;
 use parking_lot::RwLockReadGuard;
 use roaring::RoaringBitmap;
 
-
 use super::search::{Accept, Collect, Search};
 use super::tags::Ids;
 use super::tree::{DirId, Tree};

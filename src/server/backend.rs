@@ -10,9 +10,11 @@ use crate::index::{FindLimits, Found, NameWalk};
 use crate::parse::Limits;
 use crate::receive;
 use crate::store::Hit;
-use graphite_render::Source;
+use graphite_render::{FetchRequest, Fetched, Source};
 use plumbago_model::glob::Glob;
-use plumbago_model::{Batch, Cancel, Judged, MetricId, Overload, Policy, QueryError, Scope, Span, Verdict};
+use plumbago_model::{
+    Batch, Cancel, Judged, MetricId, Overload, Policy, QueryError, Reading, Scope, Span, Verdict,
+};
 
 /// Bytes that a name which was found takes beside its text.
 const HIT_BYTES: usize = 48;
@@ -54,6 +56,15 @@ impl Backend for Engine {
 
     fn names(&self) -> NameStream {
         self.names_within(&Arc::default())
+    }
+
+    fn read(
+        &self,
+        request: &FetchRequest,
+        reading: Reading,
+        cancel: &Cancel,
+    ) -> Result<Vec<Fetched>, QueryError> {
+        self.read_within(&Arc::default(), request, reading, cancel)
     }
 
     fn policies(&self, names: &[&str]) -> Vec<Option<Arc<Policy>>> {

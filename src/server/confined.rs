@@ -18,9 +18,23 @@ use crate::parse::Limits;
 use crate::receive::{Busy, Recent, Sink};
 use graphite_render::{FetchRequest, Fetched, Source};
 use plumbago_model::{
-    Batch, Cancel, Event, EventFilter, EventId, Judged, Overload, Point, Policy, QueryError, Scope, Stretch,
-    Tenant, Verdict, name,
+    Batch, Cancel, Event, EventFilter, EventId, Judged, Overload, Point, Policy, QueryError, Reading, Scope,
+    Stretch, Tenant, Verdict, name,
 };
+
+/// What senders write to and cache queries read from on the ports without logins: the default tenant, if there is one.
+pub(super) fn ports(engine: &Arc<Engine>) -> (Arc<dyn Sink>, Arc<dyn Recent>) {
+    let tenancy = &engine.config.auth.tenancy;
+    let default = tenancy.default.as_deref().filter(|_| tenancy.enabled);
+    match default.and_then(|name| tenancy.tenants.tenant(name).ok()) {
+        Some(tenant) => {
+            let scope = Arc::new(Scope::default().of_tenant(tenant));
+            let confined = Arc::new(Confined::new(Arc::clone(engine), scope));
+            (Arc::<Confined>::clone(&confined), confined)
+        }
+        None => (Arc::<Engine>::clone(engine), Arc::<Engine>::clone(engine)),
+    }
+}
 
 /// An engine within a scope.
 pub(super) struct Confined {
@@ -166,9 +180,17 @@ impl Backend for Confined {
         self.engine.names_within(&self.scope)
     }
 
+    fn read(
+        &self,
+        request: &FetchRequest,
+        reading: Reading,
+        cancel: &Cancel,
+    ) -> Result<Vec<Fetched>, QueryError> {
+        self.engine.read_within(&self.scope, request, reading, cancel)
+    }
+
     fn policies(&self, names: &[&str]) -> Vec<Option<Arc<Policy>>> {
-        let stored: Vec<String> =
-            names.iter().map(|name| self.inside(name).unwrap_or_default()).collect();
+        let stored: Vec<String> = names.iter().map(|name| self.inside(name).unwrap_or_default()).collect();
         // No metric has the empty name.
         self.engine.policies(&stored.iter().map(String::as_str).collect::<Vec<_>>())
     }
@@ -331,8 +353,7 @@ impl Moving for Confined {
         let mut imported = self.engine.import(inside, options)?;
         if let Some(tenant) = self.scope.tenant() {
             let refused = std::mem::take(&mut imported.refused).into_iter();
-            imported.refused =
-                refused.map(|(name, why)| (self.shown(name), tenant.worded(&why))).collect();
+            imported.refused = refused.map(|(name, why)| (self.shown(name), tenant.worded(&why))).collect();
         }
         imported.refused.extend(outside);
         Ok(imported)

@@ -9,7 +9,7 @@ use crate::index::{Asked, FindLimits};
 use crate::rollup::Series;
 use graphite_render::{FetchRequest, Fetched, Source};
 use plumbago_model::glob::Glob;
-use plumbago_model::{Cancel, EventFilter, MetricId, Phase, QueryError, Scope};
+use plumbago_model::{Cancel, EventFilter, MetricId, Phase, QueryError, Reading, Scope};
 
 impl Source for Engine {
     fn fetch(&self, requests: &[FetchRequest], cancel: &Cancel) -> Result<Vec<Vec<Fetched>>, QueryError> {
@@ -44,13 +44,26 @@ impl Engine {
         cancel: &Cancel,
     ) -> Result<Vec<Vec<Fetched>>, QueryError> {
         let mut budget = Budget { series: 0, points: 0 };
-        requests.iter().map(|request| self.fetch_one(scope, request, &mut budget, cancel)).collect()
+        let fetch = |request| self.fetch_one(scope, request, Reading::Value, &mut budget, cancel);
+        requests.iter().map(fetch).collect()
+    }
+
+    /// The series of one request, with a reading of their slots.
+    pub(super) fn read_within(
+        &self,
+        scope: &Arc<Scope>,
+        request: &FetchRequest,
+        reading: Reading,
+        cancel: &Cancel,
+    ) -> Result<Vec<Fetched>, QueryError> {
+        self.fetch_one(scope, request, reading, &mut Budget { series: 0, points: 0 }, cancel)
     }
 
     fn fetch_one(
         &self,
         scope: &Arc<Scope>,
         request: &FetchRequest,
+        reading: Reading,
         budget: &mut Budget,
         cancel: &Cancel,
     ) -> Result<Vec<Fetched>, QueryError> {
@@ -63,7 +76,8 @@ impl Engine {
         cancel.begin(Phase::Fetch);
         self.store.upstream.note_read(&ids);
         cancel.note_read(ids.len(), points);
-        let series = self.points.fetch(&ids, request.from, request.until, request.now, cancel)?;
+        let range = (request.from, request.until);
+        let series = self.points.fetch_as(reading, &ids, range, request.now, cancel)?;
         let named = leaves.into_iter().zip(series);
         Ok(named.filter_map(|((_, name), series)| series.map(|s| fetched(name, s))).collect())
     }

@@ -16,7 +16,9 @@ pub struct Tenants {
 
 /// A text that cannot be the name of a tenant.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` cannot be the name of a tenant: use at most {MAX_BYTES} letters, digits, `-`, `_`, `:` and `@`")]
+#[error(
+    "`{0}` cannot be the name of a tenant: use at most {MAX_BYTES} letters, digits, `-`, `_`, `:` and `@`"
+)]
 pub struct TenantNameError(String);
 
 impl Tenants {
