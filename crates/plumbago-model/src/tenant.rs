@@ -219,7 +219,7 @@ mod tests {
             whose in 0..2_usize,
         ) {
             let tagged: String = pairs.iter().map(|(tag, value)| format!(";{tag}={value}")).collect();
-            let Ok(own) = name::canonical(&format!("{raw}{tagged}"), 1000).map(Cow::into_owned) else { return Ok(()) };
+            let own = name::canonical(&format!("{raw}{tagged}"), 1000).map_or("a".to_owned(), Cow::into_owned);
             let both = [tenant("t"), tenant("tt")];
             if let Some(stored) = both[whose].stored(&own) {
                 prop_assert_eq!(name::canonical(&stored, 1000).unwrap(), stored.as_str());
