@@ -117,6 +117,7 @@ telemetry! {
     rules_trouble: "gauge" "plumbago_rules_trouble" "1 while a rule file is invalid and the old rules stay in force; the log says why.",
     reloads: "counter" "plumbago_reloads_total" "Times the configuration was to be read again, by SIGHUP or a call.",
     reload_failures: "counter" "plumbago_reload_failures_total" "Reloads that changed nothing because a file is invalid, or that failed.",
+    values_rounded: "counter" "plumbago_values_rounded_total" "Integers of KairosDB's and OpenTSDB's clients that a double does not hold exactly: they are beyond 2^53.",
     events_stored: "counter" "plumbago_events_stored_total" "Events accepted at /events/.",
     events_refused: "counter" "plumbago_events_refused_total" "Events that were too long or could not be parsed.",
     events_limited: "counter" "plumbago_events_limited_total" "Queries for more events than one answer may hold.",

@@ -92,6 +92,17 @@ pub(super) async fn posted(request: Request, limit: usize) -> Result<Vec<u8>, Fa
     Ok(timeout(BODY_TIMEOUT, read).await.map_err(|_| Failure::SlowBody)??.0)
 }
 
+/// The same, with memory of the queries.
+pub(super) async fn posted_within(
+    request: Request,
+    limit: usize,
+    memory: &Memory,
+) -> Result<(Vec<u8>, Option<Loan>), Failure> {
+    let (head, body) = request.into_parts();
+    let read = collect(limit, &head.headers, body, Some(memory));
+    timeout(BODY_TIMEOUT, read).await.map_err(|_| Failure::SlowBody)?
+}
+
 /// A body, and the memory of the queries that it takes.
 async fn read_body(gate: &Gate, headers: &HeaderMap, body: Body) -> Result<(Vec<u8>, Option<Loan>), Failure> {
     if body.is_end_stream() {

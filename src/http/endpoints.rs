@@ -8,10 +8,12 @@ use axum::routing::{MethodRouter, get, post};
 
 use super::gate::Gate;
 use super::{
-    backup, browser, bundles, carbonapi, cardinality, care, ceres, copying, erase, events, expand, find,
-    fsck, functions, index, info, queries, render, retention, session, tags, top, write,
+    backup, browser, bundles, carbonapi, cardinality, care, copying, erase, events, expand, find, fsck,
+    functions, index, info, queries, render, retention, session, tags, top, write,
 };
 use plumbago_model::Role;
+
+mod doors;
 
 type Route = MethodRouter<Arc<Gate>>;
 
@@ -139,7 +141,9 @@ pub(super) const GROUPS: &[Group] = &[
     Group { name: "Operators", endpoints: OPERATORS },
     Group { name: "The metric browser", endpoints: BROWSER },
     Group { name: "carbonapi", endpoints: CARBONAPI },
-    Group { name: "Ceres", endpoints: CERES },
+    Group { name: "KairosDB", endpoints: doors::KAIROSDB },
+    Group { name: "OpenTSDB", endpoints: doors::OPENTSDB },
+    Group { name: "Ceres", endpoints: doors::CERES },
 ];
 
 const GRAPHITE: &[Endpoint] = &[
@@ -522,60 +526,6 @@ const BROWSER: &[Endpoint] = &[
         || get(browser::health),
         "JSON: how ingest and store are",
     ),
-];
-
-const CERES: &[Endpoint] = &[
-    Endpoint::new(
-        POST,
-        "/api/write/single",
-        Role::Write,
-        || post(ceres::write),
-        "stores a point of a tenant, or each of an array",
-    )
-    .takes("body: JSON with `tenant`, `metricName`, `tags`, `ts`, `value`; see [Ceres](CERES.md)")
-    .within(&["kairosdb.max_body_bytes", "kairosdb.max_errors"])
-    .fails("413, 429; 400 names the items that were not stored")
-    .names_tenant(),
-    Endpoint::new(
-        GET,
-        "/api/metadata/metricNames",
-        Role::Read,
-        || get(ceres::metric_names),
-        "JSON: the metrics of a tenant that have tags",
-    )
-    .takes("`tenant`")
-    .within(TAGS)
-    .names_tenant(),
-    Endpoint::new(
-        GET,
-        "/api/metadata/tagKeys",
-        Role::Read,
-        || get(ceres::tag_keys),
-        "JSON: the tags of a metric",
-    )
-    .takes("`tenant`, `metricName`")
-    .within(TAGS)
-    .names_tenant(),
-    Endpoint::new(
-        GET,
-        "/api/metadata/tagValues",
-        Role::Read,
-        || get(ceres::tag_values),
-        "JSON: the values of a tag of a metric",
-    )
-    .takes("`tenant`, `metricName`, `tagKey`")
-    .within(TAGS)
-    .names_tenant(),
-    Endpoint::new(
-        GET,
-        "/api/query",
-        Role::Read,
-        || get(ceres::query),
-        "JSON: the values of series by metric and tags, or their aggregates",
-    )
-    .takes("`tenant`, `metricName`, `tag=key=value` (repeatable), `start`, `end`, `aggregator=raw|min|max|sum|count|avg`, `granularity`")
-    .within(RENDER)
-    .names_tenant(),
 ];
 
 const CARBONAPI: &[Endpoint] = &[

@@ -30,6 +30,9 @@ pub(super) enum Failure {
     /// Not before so many seconds have passed.
     #[error("{0}")]
     Wait(String, u64),
+    /// The server takes nothing now. Try again after so many seconds.
+    #[error("{0}")]
+    Overloaded(String, u64),
     /// Not by this method.
     #[error("{0} is not possible here")]
     Method(Method),
@@ -125,7 +128,9 @@ impl Failure {
             Failure::Busy | Failure::Crowded(_) => {
                 _ = headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"))
             }
-            Failure::Wait(_, seconds) => _ = headers.insert(header::RETRY_AFTER, HeaderValue::from(*seconds)),
+            Failure::Wait(_, seconds) | Failure::Overloaded(_, seconds) => {
+                _ = headers.insert(header::RETRY_AFTER, HeaderValue::from(*seconds))
+            }
             Failure::LogIn(_, is_part_of_page) => {
                 let challenge = if *is_part_of_page { "Bearer" } else { "Basic realm=\"Plumbago\", Bearer" };
                 headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static(challenge));
@@ -157,6 +162,7 @@ impl Failure {
             | Failure::Busy
             | Failure::Crowded(_)
             | Failure::NotReady(_)
+            | Failure::Overloaded(..)
             | Failure::Away(_) => StatusCode::SERVICE_UNAVAILABLE,
             Failure::Store(_) | Failure::Flush(_) | Failure::Internal => StatusCode::INTERNAL_SERVER_ERROR,
         }

@@ -123,8 +123,13 @@ impl Gate {
         if scope.is_everything() { Arc::clone(&self.api) } else { Arc::new(self.api.within(scope)) }
     }
 
+    /// Longest body with points of KairosDB's kind.
+    pub(super) fn max_body_bytes(&self) -> usize {
+        self.api.kairosdb.max_body_bytes
+    }
+
     /// The memory of queries, which the bodies of requests take, too.
-    pub(super) fn memory(&self) -> &Memory {
+    pub(super) fn memory(&self) -> &Arc<Memory> {
         self.api.workers.queries().memory()
     }
 

@@ -32,6 +32,18 @@ impl Limits {
         Ok(Point { timestamp, value })
     }
 
+    /// A point at a time in milliseconds, which loses what is less than a second.
+    pub(super) fn point_at(&self, millis: i64, value: f64) -> Result<Point, Reject> {
+        self.check_value(value)?;
+        let seconds = millis.div_euclid(1000);
+        if seconds < 0 {
+            return Err(Reject::BadTimestamp);
+        }
+        let timestamp = u32::try_from(seconds).map_err(|_| Reject::TooFarInFuture)?;
+        self.check_future(timestamp)?;
+        Ok(Point { timestamp, value })
+    }
+
     pub(super) fn check_value(&self, value: f64) -> Result<(), Reject> {
         if value.is_finite() {
             Ok(())

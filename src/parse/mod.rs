@@ -7,6 +7,7 @@
 )]
 
 pub mod ceres;
+pub mod labelled;
 mod limits;
 mod number;
 pub mod pickle;

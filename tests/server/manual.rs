@@ -1,4 +1,5 @@
-//! docs/CLI.md and docs/CERES.md show what the commands really print: their `console` blocks are run in order, in one directory, and compared.
+//! docs/CLI.md, docs/KAIROSDB.md and docs/CERES.md show what the commands really print: their `console` blocks are run in order, in one
+//! directory, and compared.
 //!
 //! `...` in a line stands for any text, and a line of `...` for any lines. `<!-- start -->` and `<!-- stop -->` start and stop a server
 //! there; the page has 127.0.0.1:8080 for its address. `UPDATE_DOCS=1 cargo test --test server manual` writes what differs into the page.
@@ -7,8 +8,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::harness::{Server, Setup, find_program, plumbago, run_to_end};
-use crate::skip::skip;
+use crate::harness::{Server, Setup, plumbago, run_to_end};
 
 /// What the page has for the address of the server.
 const SHOWN: &str = "127.0.0.1:8080";
@@ -151,23 +151,25 @@ fn all_match(patterns: &[String], lines: &[&str]) -> bool {
 }
 
 fn page(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("docs").join(name)
 }
 
 #[test]
 fn every_example_prints_what_the_page_says() {
-    check("docs/CLI.md");
+    check_page("CLI.md");
 }
 
 #[test]
-fn every_call_of_ceres_answers_what_the_page_says() {
-    match find_program("curl") {
-        Some(_) => check("docs/CERES.md"),
-        None => skip("every_call_of_ceres_answers_what_the_page_says", "curl is not installed"),
-    }
+fn every_call_of_kairosdbs_clients_answers_what_the_page_says() {
+    check_page("KAIROSDB.md");
 }
 
-fn check(name: &str) {
+#[test]
+fn every_call_of_ceres_clients_answers_what_the_page_says() {
+    check_page("CERES.md");
+}
+
+fn check_page(name: &str) {
     let written = std::fs::read_to_string(page(name)).unwrap();
     let (mut place, mut text, mut wrong) = (Place::new(), String::new(), Vec::new());
     let mut push = |line: &str| text = std::mem::take(&mut text) + line + "\n";
@@ -193,12 +195,12 @@ fn check(name: &str) {
         std::fs::write(page(name), &text).unwrap();
         wrong.clear();
     }
-    assert!(wrong.is_empty(), "{name} says otherwise:\n{}", wrong.join("\n"));
+    assert!(wrong.is_empty(), "docs/{name} says otherwise:\n{}", wrong.join("\n"));
 }
 
 #[test]
 fn every_command_is_on_the_page() {
-    let written = std::fs::read_to_string(page("docs/CLI.md")).unwrap();
+    let written = std::fs::read_to_string(page("CLI.md")).unwrap();
     let help = run_to_end({
         let mut command = plumbago();
         command.arg("--help");

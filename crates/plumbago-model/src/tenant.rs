@@ -225,7 +225,8 @@ mod tests {
                 prop_assert_eq!(name::canonical(&stored, 1000).unwrap(), stored.as_str());
                 prop_assert_eq!(name::is_tagged(&stored), name::is_tagged(&own));
                 if name::tag(&own, "tenant").is_empty() {
-                    prop_assert_eq!(both[whose].shown(&stored).as_deref(), Some(&*own));
+                    let shown = both[whose].shown(&stored);
+                    prop_assert_eq!(shown.as_deref(), Some(&*own));
                 }
                 prop_assert_eq!(both[1 - whose].shown(&stored), None);
             }

@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use axum::extract::{Request, State};
+use axum::extract::State;
 use serde_json::json;
 use tokio::task::spawn_blocking;
 
 use super::{Answer, Door, empty, siblings};
 use crate::config;
 use crate::http::Api;
-use crate::http::call::posted;
 use crate::http::error::{Failure, SpringFailure};
 use crate::http::gate::Gate;
+use crate::http::unpacked::Packed;
 use crate::parse::ceres::{Item, ItemError, Items, read};
 use plumbago_model::{Arrival, Batch, Overload, Point, Reject};
 
@@ -24,8 +24,12 @@ struct Share {
 }
 
 /// `POST /api/write/single`: 200 when all are stored. Otherwise the answer says which are not, and the others are.
-pub(in crate::http) async fn handle(State(gate): State<Arc<Gate>>, door: Door, request: Request) -> Answer {
-    let taken = take(&gate, &door, request).await.map_err(|failure| door.failed(failure))?;
+pub(in crate::http) async fn handle(
+    State(gate): State<Arc<Gate>>,
+    door: Door,
+    body: Result<Packed, Failure>,
+) -> Answer {
+    let taken = take(&gate, &door, body).await.map_err(|failure| door.failed(failure))?;
     match taken {
         Taken { errors, .. } if errors.is_empty() => Ok(empty()),
         taken => Err(refusal(&door, taken, gate.kairosdb().max_errors)),
@@ -40,13 +44,10 @@ struct Taken {
     errors: BTreeMap<usize, String>,
 }
 
-async fn take(gate: &Arc<Gate>, door: &Door, request: Request) -> Result<Taken, Failure> {
-    let body = posted(request, gate.kairosdb().max_body_bytes).await?;
-    let limits = gate.limits();
-    let Items { is_array, items } = spawn_blocking(move || read(&body, &limits))
-        .await
-        .map_err(|_| Failure::Internal)?
-        .map_err(Failure::Refused)?;
+async fn take(gate: &Arc<Gate>, door: &Door, body: Result<Packed, Failure>) -> Result<Taken, Failure> {
+    let (body, limits) = (body?, gate.limits());
+    let reading = move || read(&body.unpack()?.bytes, &limits).map_err(Failure::Refused);
+    let Items { is_array, items } = spawn_blocking(reading).await.map_err(|_| Failure::Internal)??;
     let count = items.len();
     let mut errors = BTreeMap::new();
     let mut shares: BTreeMap<String, (Arc<Api>, Share)> = BTreeMap::new();
@@ -61,7 +62,7 @@ async fn take(gate: &Arc<Gate>, door: &Door, request: Request) -> Result<Taken, 
         let refused = spawn_blocking(move || store(&api, &share)).await.map_err(|_| Failure::Internal)?;
         errors.extend(refused.map_err(|overload| match overload {
             Overload::TooFast(text) => Failure::Wait(text, 1),
-            Overload::Unwell(text) => Failure::NotReady(text),
+            Overload::Unwell(text) => Failure::Overloaded(text, 1),
         })?);
     }
     Ok(Taken { is_array, stored: count - errors.len(), errors })

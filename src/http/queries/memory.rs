@@ -91,7 +91,7 @@ impl Memory {
     }
 
     /// The same for a thread that may block, whose query may have some memory already. It stops waiting when `is_wanted` says why.
-    pub(super) fn lend_blocking(
+    pub(in crate::http) fn lend_blocking(
         &self,
         bytes: usize,
         has_some: bool,

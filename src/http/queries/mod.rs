@@ -38,7 +38,7 @@ use memory::Memory;
 /// The register of all queries. A query enters it before it waits for its turn, and leaves when nothing of it is left.
 #[derive(Debug)]
 pub(super) struct Queries {
-    memory: Memory,
+    memory: Arc<Memory>,
     slow: Duration,
     active: Mutex<BTreeMap<u64, Weak<Query>>>,
     ranking: Mutex<Ranking>,
@@ -50,7 +50,7 @@ impl Queries {
     /// An empty register. It must be made within the runtime that serves requests.
     pub(super) fn new(config: &config::Query, telemetry: Arc<Telemetry>) -> Self {
         Self {
-            memory: Memory::new(config, Arc::clone(&telemetry)),
+            memory: Arc::new(Memory::new(config, Arc::clone(&telemetry))),
             slow: config.slow,
             active: Mutex::default(),
             ranking: Mutex::default(),
@@ -60,7 +60,7 @@ impl Queries {
     }
 
     /// The memory that they share.
-    pub(super) fn memory(&self) -> &Memory {
+    pub(super) fn memory(&self) -> &Arc<Memory> {
         &self.memory
     }
 

@@ -11,6 +11,7 @@ mod events;
 mod fake;
 mod find;
 mod gate;
+mod kairosdb;
 mod listing;
 mod queries;
 mod render;
