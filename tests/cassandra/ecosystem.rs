@@ -137,6 +137,7 @@ fn a_call_of_ceres_a_carbon_line_and_a_render_meet_on_one_series() {
     server.store(&format!("{metric};host=h-1;tenant={tenant} 3 {}\n", t + 1));
     settle(&server);
     let other = start();
+    until("all names on the other server", || other.counter("plumbago_names_loaded") == 1);
     let target = format!("seriesByTag('name={metric}','tenant={tenant}')");
     until("the points on the other server", || {
         other.points(&target, t - 1, t + 5) == [(1.0, t), (3.0, t + 1)]
