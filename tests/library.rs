@@ -10,6 +10,7 @@ extern crate self as libfuzzer_sys;
 pub(crate) use fuzz_smoke::fuzz_target;
 
 mod architecture;
+mod checkout;
 mod counters;
 mod differential;
 mod documents;

@@ -107,7 +107,7 @@ class Connections(TestCase):
             client.find("*")
         self.assertEqual((len(server.asked), server.connections), (3, 1))
 
-    def test_one_that_was_closed_meanwhile_is_opened_anew(self) -> None:
+    def test_one_that_was_closed_meanwhile_is_opened_again(self) -> None:
         server = Plumbago(self)
         server.close_after_answer = True
         client = Client(options(server.url))
@@ -129,7 +129,7 @@ class Trouble(TestCase):
         with self.assertRaisesRegex(PlumbagoAway, f"Plumbago at {url}/metrics/find is away: .*refused"):
             Client(options(url)).find("*")
 
-    def test_the_next_server_stands_in_and_stays(self) -> None:
+    def test_the_next_server_takes_over_and_stays(self) -> None:
         busy = Plumbago(self, b"too many queries are running", 503)
         well = Plumbago(self)
         client = Client(options(dead_url(), busy.url, well.url))

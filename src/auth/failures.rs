@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_wrong_too_often_waits_until_the_minute_is_over() {
+    fn an_address_that_is_wrong_too_often_waits_until_the_minute_is_over() {
         let failures = Failures::new(3);
         let (a, b, start) = (address("192.0.2.1"), address("192.0.2.2"), Instant::now());
         for second in 0..3 {

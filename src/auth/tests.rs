@@ -117,7 +117,7 @@ fn what_is_wrong_is_turned_away_and_counted() {
 }
 
 #[test]
-fn who_guesses_has_to_wait_and_what_was_right_goes_on_working() {
+fn wrong_logins_have_to_wait_and_right_ones_go_on_working() {
     let house = House::with(|auth| Auth { max_failures: 3, ..auth });
     house.password("open sesame").unwrap();
     for nth in 0..3 {

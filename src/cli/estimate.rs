@@ -67,11 +67,12 @@ pub(super) fn run(
     table::print(out, ["points a metric", "disk", "stage"], &rows)?;
     writeln!(out)?;
     writeln!(out, "disk    {}, when every stage is full", words::size(disk))?;
-    writeln!(out, "        = {metrics} metrics x the points of all stages x {POINT_BYTES} bytes")?;
+    let counted = words::count(metrics, "metric");
+    writeln!(out, "        = {counted} x the points of all stages x {POINT_BYTES} bytes")?;
     writeln!(out, "memory  {}, and what queries need", words::size(memory))?;
     writeln!(
         out,
-        "        = {metrics} metrics x {INDEX_BYTES} bytes + store.head_points ({}) x {HEAD_BYTES} bytes",
+        "        = {counted} x {INDEX_BYTES} bytes + store.head_points ({}) x {HEAD_BYTES} bytes",
         config.store.head_points
     )?;
     Ok(())

@@ -78,7 +78,7 @@ fn exit_codes_tell_wrong_input_from_failed_work() {
 }
 
 #[test]
-fn a_cause_is_told_once() {
+fn a_cause_is_printed_once() {
     let missing = || io::Error::other("no such file");
     let error = anyhow::Error::new(ConfigError::Read { path: "p.toml".into(), source: missing() });
     assert_eq!(message(&error), "cannot read p.toml: no such file");
@@ -124,7 +124,7 @@ const RULES: &str = "[[retention.rule]]\nname = 'web'\npattern = '^web'\nretenti
                      aggregation = 'sum'\nx_files_factor = 0\n";
 
 #[test]
-fn a_name_is_told_its_rules_in_words() {
+fn the_rules_of_a_name_are_explained_in_words() {
     assert_eq!(
         check(RULES, Some("web..cpu"), Output::Text).unwrap(),
         "name         web.cpu\n\
@@ -144,7 +144,7 @@ fn a_name_is_told_its_rules_in_words() {
 }
 
 #[test]
-fn a_name_is_told_its_rules_as_json() {
+fn the_rules_of_a_name_are_listed_as_json() {
     let json: serde_json::Value =
         serde_json::from_str(&check(RULES, Some("web.cpu"), Output::Json).unwrap()).unwrap();
     assert_eq!(json["retention"]["rule"]["origin"], "plumbago.toml:1");

@@ -1,5 +1,6 @@
 //! Stages, policies, sizes and counts in words.
 
+pub(super) use plumbago_model::count;
 use plumbago_model::{Policy, Retention};
 
 const UNITS: [(u64, &str); 5] =
@@ -21,10 +22,7 @@ fn step(secs: u32) -> String {
 /// In the largest unit that divides it.
 fn span(secs: u64) -> String {
     let unit = UNITS.iter().find(|(size, _)| secs.is_multiple_of(*size));
-    unit.map_or_else(String::new, |(size, name)| {
-        let number = secs / size;
-        format!("{number} {name}{}", if number == 1 { "" } else { "s" })
-    })
+    unit.map_or_else(String::new, |(size, name)| count(secs / size, name))
 }
 
 /// `10s for 1 day, 1m for 30 days; average, xFilesFactor 0.5`.
@@ -49,11 +47,6 @@ pub(super) fn size(bytes: u64) -> String {
         (number, unit) = (number / 1024.0, larger);
     }
     if number < 99.95 { format!("{number:.1} {unit}") } else { format!("{number:.0} {unit}") }
-}
-
-/// `1 metric`, `2 metrics`.
-pub(super) fn count(number: u64, noun: &str) -> String {
-    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
 /// `2026-01-31T10:00:00Z`

@@ -32,7 +32,7 @@ pub struct Auth {
 }
 
 impl Auth {
-    /// Can anybody log in? If not, who is on this machine may do everything.
+    /// Can anybody log in? If not, programs on this machine may do everything.
     pub fn is_on(&self) -> bool {
         let files = self.tokens_file.is_some() || self.htpasswd_file.is_some();
         files || self.certificates || self.proxy_header.is_some()

@@ -10,6 +10,7 @@ use std::path::Path;
 
 use super::segment::replay_file;
 use super::{LogError, Record};
+use plumbago_model::count;
 
 /// Prints every record of one segment. Damaged places become comments.
 pub fn dump(path: &Path, out: &mut dyn Write) -> Result<io::Result<()>, LogError> {
@@ -32,8 +33,8 @@ fn dump_record(record: Record, out: &mut dyn Write) -> io::Result<()> {
         Record::Points { accepted, points } => {
             writeln!(
                 out,
-                "# {} points accepted at {accepted}; columns: metric id, time, value",
-                points.len()
+                "# {} accepted at {accepted}; columns: metric id, time, value",
+                count(points.len(), "point")
             )?;
             points.iter().try_for_each(|(id, p)| writeln!(out, "{} {} {}", id.0, p.timestamp, p.value))
         }

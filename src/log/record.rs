@@ -8,7 +8,7 @@
     reason = "these bytes come from outside: nothing in them may make us panic"
 )]
 
-use plumbago_model::{MetricId, Point, Policy, PolicyId};
+use plumbago_model::{MetricId, Point, Policy, PolicyId, count};
 
 pub(super) const FRAME_HEADER: usize = 8;
 /// No record is longer, so a greater length is damage.
@@ -140,7 +140,7 @@ pub(super) fn decode(content: &[u8]) -> Result<Record, String> {
 fn decode_points(accepted: u32, payload: &[u8]) -> Result<Record, String> {
     let (points, rest) = payload.as_chunks::<POINT_BYTES>();
     if !rest.is_empty() {
-        return Err(format!("{} bytes after the last point", rest.len()));
+        return Err(format!("{} after the last point", count(rest.len(), "byte")));
     }
     let point = |bytes: &[u8; POINT_BYTES]| {
         let bits = u128::from_le_bytes(*bytes);

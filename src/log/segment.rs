@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use super::record::{FRAME_HEADER, MAX_RECORD, decode};
 use super::{LogError, Record};
+use plumbago_model::count;
 
 pub(super) const MAGIC: &[u8; 8] = b"PLBGLOG\0";
 pub(super) const VERSION: u32 = 1;
@@ -106,9 +107,10 @@ fn replay_segment(
     let (magic, version) = header.split_at(MAGIC.len());
     let version = le_u32(version);
     if magic != MAGIC {
-        damage(0, format!("not a log segment; {} bytes not read", bytes.len()));
+        damage(0, format!("not a log segment; {} not read", count(bytes.len(), "byte")));
         return Ok(());
     }
+    // Not damage: another version of Plumbago wrote records here that this one would lose.
     if version != VERSION {
         return Err(LogError::Version { path: path.to_owned(), found: version });
     }
@@ -126,11 +128,12 @@ fn replay_segment(
                 at = next;
             }
             Frame::BadChecksum(next) => {
-                damage(at, format!("wrong checksum; one record of {} bytes left out", next - at));
+                damage(at, format!("wrong checksum; one record of {} left out", count(next - at, "byte")));
                 at = next;
             }
+            // Nothing says where the next record begins. At the end of the last segment, this is what a crash leaves.
             Frame::Torn => {
-                damage(at, format!("the record is torn; {} bytes left out", bytes.len() - at));
+                damage(at, format!("the record is torn; {} left out", count(bytes.len() - at, "byte")));
                 return Ok(());
             }
         }
@@ -138,6 +141,8 @@ fn replay_segment(
     Ok(())
 }
 
+/// What is at a place of a segment, and where the next record begins. Only the length of a record leads to the next one: if it is
+/// implausible, nothing behind it can be found; if it is plausible but wrong, the checksums of what follows do not match.
 enum Frame<'a> {
     Good(&'a [u8], usize),
     BadChecksum(usize),

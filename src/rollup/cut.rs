@@ -52,6 +52,7 @@ impl Points {
     /// Writes frozen points to the store, and lets go of them.
     fn write(&self, frozen: &Frozen) -> Result<(), PointsError> {
         self.finish_deletions()?;
+        // Names come before the commit. It moves the log's floor, and after that the log no longer has them.
         self.record_metrics(frozen)?;
         let position = self.store().snapshot().position().clone();
         let mut cut = self.store().begin()?;
@@ -65,6 +66,7 @@ impl Points {
             let mut touched = Vec::new();
             for (&id, points) in group.iter().zip(&mut gathered) {
                 received.push((points.len() + frozen.direct(id).len()) as u32);
+                // A metric that was deleted since the points were frozen has no state any more.
                 let Some((policy_id, _)) = self.state(id) else { continue };
                 let Some(policy) = self.policies().get(policy_id) else { continue };
                 let stage = policy.retention.raw();
@@ -188,6 +190,9 @@ impl Points {
 
     /// Collects the slots before the marks that points of this cut fall into: points of stage 0 at the ascending `times`, and
     /// points that entered a coarser stage directly.
+    ///
+    /// Slots after a mark are left out, because readers compute them from the finer stage, which this cut writes anyway. The
+    /// exception is a point that entered the stage directly: no finer stage has it, so its slot is written wherever it is.
     fn note_touched(
         &self,
         id: MetricId,
@@ -213,7 +218,8 @@ impl Points {
         }
     }
 
-    /// Rewrites the touched slots, by ascending id within a stage, as the store requires.
+    /// Rewrites the touched slots. Metrics of one policy and level are read together, through one view; the store wants them by
+    /// ascending id within a stage, which several policies may share. So everything is collected and sorted twice.
     fn put_touched(&self, cut: &mut dyn Cut, mut touched: Vec<Touched>) -> Result<(), StoreError> {
         touched.sort_by_key(|t| (t.policy.0, t.level, t.id));
         let mut columns = Vec::with_capacity(touched.len());

@@ -28,6 +28,8 @@ impl Points {
                 let stages = policy.retention.stages();
                 let (finer, stage) = (stages[level - 1], stages[level]);
                 let target = stage.floor(now.saturating_sub(GRACE_SECS));
+                // Until it is filled in, a stage is computed from the finer one, and what that has dropped cannot be filled in any more.
+                // A short finer stage must therefore not wait for as many slots as the store would like.
                 let quarter = u32::try_from(finer.span_secs() / 4).unwrap_or(u32::MAX) / stage.step_secs;
                 let due = self.store().fill_slots(stage).min(quarter).max(1);
                 if target.saturating_sub(self.mark(id, level)) / stage.step_secs >= due {
@@ -128,7 +130,10 @@ impl Points {
         Ok(())
     }
 
-    /// A failed cut already has its number. It gets a new one, because its points must come after those of this commit.
+    /// The number of a commit that follows `last`.
+    ///
+    /// A failed cut already has its number. It gets a new one, because its points must come after those of this commit. By
+    /// these numbers a view tells whether a snapshot already has the frozen points.
     pub(super) fn next_cut(&self, last: u64) -> u64 {
         if let Some(frozen) = &self.memory().frozen {
             frozen.renumber(last + 2);

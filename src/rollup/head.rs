@@ -133,6 +133,7 @@ pub(super) struct Direct {
 pub(super) struct Head {
     states: Vec<State>,
     arena: Arena,
+    /// Not in the arena: they are rare, and a level in every entry would make all other points larger.
     direct: HashMap<MetricId, Vec<Direct>>,
     direct_len: usize,
     /// When the first of the points was accepted.

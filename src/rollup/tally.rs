@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tally_begins_anew_after_a_minute() {
+    fn a_tally_starts_over_after_a_minute() {
         let bench = Bench::new("7200*1s|sum|0");
         for (accepted, since, count) in [(NOW, NOW, 1), (NOW + 30, NOW, 2), (NOW + 60, NOW + 60, 1)] {
             append(&bench, 1, accepted);

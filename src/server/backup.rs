@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 use super::engine::{Engine, now};
 use crate::http::{self, BackupError, BackupState, Backups};
 use crate::store::{BackedUp, Headway, StoreError};
+use plumbago_model::count;
 
 /// The backup that is being made, if one is, or another long work that is done once at a time.
 #[derive(Default)]
@@ -91,10 +92,10 @@ impl Engine {
         self.store.upstream.back_up(dir, headway).map_err(|error| match error {
             StoreError::Refused(text) => BackupError::Refused(text),
             other => BackupError::Failed(format!(
-                "the backup failed after {} of {} files: {other}; an earlier backup in {} is as it was, and the next attempt \
+                "the backup failed after {} of {}: {other}; an earlier backup in {} is as it was, and the next attempt \
                  goes on from here",
                 headway.files.get(),
-                headway.all_files.get(),
+                count(headway.all_files.get(), "file"),
                 dir.display()
             )),
         })

@@ -20,6 +20,7 @@ use crate::config::{Loaded, Sources};
 use crate::http::{self, Backend, Listeners, Service};
 use crate::receive::Receiver;
 use crate::telemetry::Telemetry;
+use plumbago_model::count;
 
 /// Runs the server until Ctrl-C or SIGTERM; then drains and returns.
 pub fn run(loaded: Loaded, sources: Sources) -> Result<()> {
@@ -123,13 +124,14 @@ pub fn run(loaded: Loaded, sources: Sources) -> Result<()> {
     }
     engine.points.cut().context("writing the points in memory to the store; they stay in the log")?;
     engine.store.upstream.leave(&*engine);
-    match engine.store.upstream.spooled_points() {
-        None => eprintln!("stopped: everything is on disk"),
-        Some(spooled) => eprintln!(
-            "stopped: everything is on disk; {spooled} points go to the cluster after the next start"
-        ),
-    }
+    say_stopped(engine.store.upstream.spooled_points());
     Ok(())
+}
+
+fn say_stopped(spooled: Option<u64>) {
+    let left = spooled
+        .map(|spooled| format!("; sent to the cluster after the next start: {}", count(spooled, "point")));
+    eprintln!("stopped: everything is on disk{}", left.unwrap_or_default());
 }
 
 /// Waits for a stop signal, or for a failed thread and `server.failure_grace` after it. Reloads at each SIGHUP.
@@ -234,7 +236,7 @@ fn announce(engine: &Engine, sockets: &Sockets<TcpListener>, listeners: &Listene
         writeln!(out, "queries   {cache_query} (carbon's cache queries)")?;
     }
     let path = std::path::absolute(&engine.config.store.path)?;
-    writeln!(out, "data      {} ({} metrics)", path.display(), engine.index.read().len())?;
+    writeln!(out, "data      {} ({})", path.display(), count(engine.index.read().len(), "metric"))?;
     if let (Some(carbon), Some(http)) = (carbon, http) {
         let (ip, port) = (carbon.ip(), carbon.port());
         writeln!(out, "send      echo \"hello.world 42 $(date +%s)\" > /dev/tcp/{ip}/{port}")?;

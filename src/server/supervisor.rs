@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_is_told_with_its_message_and_counted() {
+    fn a_panic_is_reported_with_its_message_and_counted() {
         let supervisor = supervisor();
         supervisor.spawn("merge", || panic!("block {} is odd", 7)).unwrap().join().unwrap();
         supervisor.spawn("disk", || panic!("later")).unwrap().join().unwrap();
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_listener_that_ends_is_noticed_by_those_who_wait() {
+    async fn a_listener_that_ends_wakes_those_waiting_for_a_failure() {
         let supervisor = supervisor();
         let watched = supervisor.watch("carbon", tokio::spawn(async { panic!("no more") }));
         supervisor.failed().await;

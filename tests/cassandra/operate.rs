@@ -323,7 +323,7 @@ fn a_directory_is_copied_with_all_that_is_below_it() {
     let done = here.run(&arguments);
     let said = String::from_utf8_lossy(&done.stderr);
     assert_eq!(done.status.code(), Some(1), "{said}");
-    assert!(said.contains(&format!("1 metrics were not copied: `{top}.z.b.y` exists and keeps")), "{said}");
+    assert!(said.contains(&format!("not copied: 1 metric: `{top}.z.b.y` exists and keeps")), "{said}");
     assert!(said.contains("3 metrics with 180 points and"), "{said}");
     let printed: Vec<String> =
         ["", ".sum", ".x"].iter().map(|rest| format!("{a}{rest} -> {z}{rest}\n")).collect();

@@ -128,8 +128,8 @@ fn keyspaces_are_not_made_unasked() {
 }
 
 #[test]
-fn wrong_tables_are_told_from_tuned_ones() {
-    let Some(settings) = node::shared("wrong_tables_are_told_from_tuned_ones") else { return };
+fn wrong_tables_are_not_taken_for_tuned_ones() {
+    let Some(settings) = node::shared("wrong_tables_are_not_taken_for_tuned_ones") else { return };
     let cluster = Cluster::connect(settings.clone()).unwrap();
     let replication = Replication::everywhere(1);
     for keyspace in [&settings.keyspace, &settings.keyspace_metadata] {

@@ -224,7 +224,7 @@ fn texts(value: &Value, out: &mut Vec<String>) {
 }
 
 #[test]
-fn who_is_confined_sees_and_changes_nothing_else() {
+fn a_confined_caller_sees_and_changes_nothing_else() {
     let house = House::start(Setup::new());
     let t = now();
     let names = [
@@ -505,7 +505,7 @@ fn a_login_without_a_user_or_a_file_is_refused_at_the_start() {
 }
 
 #[test]
-fn a_query_is_listed_under_the_name_of_who_asked() {
+fn a_query_is_listed_under_the_name_of_its_caller() {
     let house = House::start(Setup::new());
     house.store(&format!("servers.web1.load 1 {}\n", now()));
     assert_eq!(house.ask("near", "GET", "/render?target=servers.web1.load&format=json", "").0, 200);

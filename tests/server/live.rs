@@ -144,7 +144,7 @@ fn a_check_of_a_running_server_finds_what_one_of_its_files_finds() {
     let text = String::from_utf8_lossy(&found.stdout);
     assert_eq!(found.status.code(), Some(1), "{found:?}");
     assert!(text.contains(block.to_str().unwrap()) && text.contains("1-99.blk is not listed"), "{text}");
-    assert!(String::from_utf8_lossy(&found.stderr).contains("damaged places"), "{found:?}");
+    assert!(String::from_utf8_lossy(&found.stderr).contains("damaged place"), "{found:?}");
     // It still takes points and answers.
     server.store(&format!("after 1 {}\n", now()));
     let setup = server.kill();
@@ -196,7 +196,7 @@ fn another_program() -> String {
 }
 
 #[test]
-fn a_server_without_our_calls_is_told_from_a_metric_that_is_not_there() {
+fn a_server_without_our_calls_is_not_taken_for_a_missing_metric() {
     let url = another_program();
     for arguments in [
         &["info", "a"][..],

@@ -79,7 +79,7 @@ fn a_copy_is_refused_where_it_would_mean_something_else() {
         assert!(code != Some(0) && said.contains(wrong), "{arguments:?}: {said}");
     }
     let (code, _, said) = run(&setup, &["copy", "a.sum", "b.sum", "--until", &(base - 60).to_string()]);
-    assert!(code == Some(0) && said.contains("1 metrics with 0 points"), "{said}");
+    assert!(code == Some(0) && said.contains("1 metric with 0 points"), "{said}");
 }
 
 #[test]

@@ -33,6 +33,26 @@ fn a_slow_query_is_logged_with_all_that_is_known_of_it() {
     }
 }
 
+/// Without the target nobody finds the panel that a line of the log is about.
+#[test]
+fn the_log_names_the_targets_of_a_render_and_those_that_it_leaves_out() {
+    let server = filled(Setup::new().environment("PLUMBAGO_LOG", "plumbago=debug"));
+    let answer = server.get("/render?target=load.m1&target=sumSeries(load.m2&from=-1h&format=json");
+    assert_eq!(answer.status, 200, "{}", answer.body);
+    let id = answer.header("x-request-id").unwrap();
+    let log = server.errors();
+    for (about, parts) in [
+        ("render", ["DEBUG", "targets=\"load.m1 sumSeries(load.m2\""]),
+        ("is left out of the answer", ["WARN", "target_text=\"sumSeries(load.m2\""]),
+    ] {
+        let found = log.lines().any(|line| {
+            let request = line.contains(&format!("id={id} ")) && line.contains(about);
+            request && parts.iter().all(|part| line.contains(part))
+        });
+        assert!(found, "no line has {parts:?} of request {id}:\n{log}");
+    }
+}
+
 #[test]
 fn no_query_is_slow_when_the_log_of_them_is_off() {
     let server = filled(Setup::new().set("query.slow", "0s"));

@@ -96,7 +96,7 @@ fn busy_prefixes_and_new_metrics_come_first() {
 }
 
 #[test]
-fn what_is_never_read_is_told_by_a_server_and_by_a_stopped_store() {
+fn what_is_never_read_is_listed_by_a_server_and_by_a_stopped_store() {
     let server = setup().start();
     store(&server, &["a.read", "a.unread", "b.unread", "disk.used;host=a"]);
     assert_eq!(never_read(&top(&server)).len(), 4);

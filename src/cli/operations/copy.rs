@@ -5,7 +5,7 @@ use jiff::tz::TimeZone;
 use serde_json::json;
 
 use super::{between, canonical_name, cluster, local, meter};
-use crate::cli::{Copy, Output, UsageError, to_stdout};
+use crate::cli::{Copy, Output, UsageError, to_stdout, words};
 use crate::config::{Config, StoreKind};
 use crate::server::now;
 use graphite_render::time::parse_time;
@@ -109,7 +109,7 @@ impl Order {
         let (mut lines, mut refused) = (Vec::new(), Vec::new());
         let (mut points, mut aggregates) = (0, 0);
         for (done, source) in found.iter().enumerate() {
-            meter::show(&format!("{points} points, metric"), done + 1, found.len());
+            meter::show(&format!("{}, metric", words::count(points, "point")), done + 1, found.len());
             let target = self.target(source);
             match worker(source, &target).with_context(|| format!("copying `{source}`"))? {
                 Outcome::Copied { points: more, aggregates: slots } => {
@@ -131,15 +131,14 @@ impl Order {
                 }
             }
             let would = if self.trial { "would be " } else { "" };
-            eprintln!(
-                "{} metrics with {points} points and {aggregates} aggregates {would}copied",
-                lines.len()
-            );
+            let copied = [(lines.len() as u64, "metric"), (points, "point"), (aggregates, "aggregate")];
+            let [metrics, points, aggregates] = copied.map(|(number, noun)| words::count(number, noun));
+            eprintln!("{metrics} with {points} and {aggregates} {would}copied");
             Ok(())
         })?;
         match refused.first() {
             None => Ok(()),
-            Some(first) => bail!("{} metrics were not copied: {first}", refused.len()),
+            Some(first) => bail!("not copied: {}: {first}", words::count(refused.len(), "metric")),
         }
     }
 }

@@ -33,7 +33,10 @@ pub(in crate::cli) fn fsck(config: &Config, arguments: &Fsck, output: Output) ->
         Ok(remarks.iter().try_for_each(|line| writeln!(out, "note: {line}"))?)
     })?;
     if !problems.is_empty() {
-        bail!("{} damaged places; what they held is lost, everything else is served", problems.len());
+        bail!(
+            "{}; what was there is lost, everything else is served",
+            words::count(problems.len(), "damaged place")
+        );
     }
     Ok(())
 }

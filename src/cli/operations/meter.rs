@@ -13,7 +13,7 @@ pub(super) fn show(what: &str, done: usize, total: usize) {
 /// How far a reading of all names is.
 pub(super) fn ring(progress: Progress) {
     let Progress { done, total, rows } = progress;
-    line(&format!("{:3} % of the ring, {rows} rows", done * 100 / total.max(1)));
+    line(&format!("{:3} % of the ring, {}", done * 100 / total.max(1), words::count(rows, "row")));
 }
 
 /// `12 of 340 files, 1.2 GiB of 3.4 GiB`

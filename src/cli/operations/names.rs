@@ -19,7 +19,7 @@ pub(in crate::cli) fn clean(config: &Config, arguments: &Clean, output: Output) 
     let unwritten_for = arguments.unwritten_for.as_deref().map(config_duration).transpose()?;
     if !asks_cluster(config, &arguments.server) {
         let cleaned = clean_local(config, arguments, unwritten_for)?;
-        return print(output, arguments.dry_run, "deleted", &[("metrics", cleaned.metrics)]);
+        return print(output, arguments.dry_run, "deleted", &[("metrics", "metric", cleaned.metrics)]);
     }
     let kept = unwritten_for.unwrap_or_else(|| longest_retention(config));
     let before_ms = (i64::from(now()) - kept).max(0) * 1000;
@@ -30,7 +30,7 @@ pub(in crate::cli) fn clean(config: &Config, arguments: &Clean, output: Output) 
         output,
         arguments.dry_run,
         "deleted",
-        &[("metrics", cleaned.metrics), ("directories", cleaned.directories)],
+        &[("metrics", "metric", cleaned.metrics), ("directories", "directory", cleaned.directories)],
     )
 }
 
@@ -63,7 +63,7 @@ pub(in crate::cli) fn repair(config: &Config, arguments: &Repair, output: Output
         output,
         arguments.dry_run,
         "put right",
-        &[("directories", repaired.directories), ("metrics", orphans)],
+        &[("directories", "directory", repaired.directories), ("metrics", "metric", orphans)],
     )
 }
 
@@ -80,7 +80,7 @@ fn repair_local(config: &Config, arguments: &Repair, output: Output) -> Result<(
         "{} checked; `plumbago fsck` checks the files of their points",
         words::count(repaired.checked, "metric")
     );
-    print(output, arguments.dry_run, "put right", &[("metrics", repaired.metrics)])?;
+    print(output, arguments.dry_run, "put right", &[("metrics", "metric", repaired.metrics)])?;
     match repaired.left.as_slice() {
         [] => Ok(()),
         left => {
@@ -122,22 +122,23 @@ fn config_duration(text: &str) -> Result<i64> {
     Ok(number.checked_mul(unit).ok_or_else(bad)?)
 }
 
-fn print(output: Output, trial: bool, verb: &str, found: &[(&str, Vec<String>)]) -> Result<()> {
+/// Prints lists of names, each with its key in JSON and the noun to count it by.
+fn print(output: Output, trial: bool, verb: &str, found: &[(&str, &str, Vec<String>)]) -> Result<()> {
     to_stdout(|out| {
         match output {
             Output::Json => {
                 let lists: serde_json::Map<String, serde_json::Value> =
-                    found.iter().map(|(what, names)| ((*what).to_owned(), json!(names))).collect();
+                    found.iter().map(|(key, _, names)| ((*key).to_owned(), json!(names))).collect();
                 writeln!(out, "{}", json!({ "done": !trial, "found": lists }))?;
             }
             Output::Text => {
-                for name in found.iter().flat_map(|(_, names)| names) {
+                for name in found.iter().flat_map(|(.., names)| names) {
                     writeln!(out, "{name}")?;
                 }
             }
         }
         let counts: Vec<String> =
-            found.iter().map(|(what, names)| format!("{} {what}", names.len())).collect();
+            found.iter().map(|(_, noun, names)| words::count(names.len(), noun)).collect();
         let would = if trial { "would be " } else { "" };
         eprintln!("{} {would}{verb}", counts.join(" and "));
         Ok(())

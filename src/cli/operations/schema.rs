@@ -102,7 +102,7 @@ fn apply(
         match output {
             Output::Json => writeln!(out, "{}", json!({ "made": made }))?,
             Output::Text if made == 0 => writeln!(out, "nothing was missing")?,
-            Output::Text => writeln!(out, "created {made} tables and indexes")?,
+            Output::Text => writeln!(out, "tables and indexes created: {made}")?,
         }
         Ok(())
     })

@@ -1,5 +1,6 @@
 //! What is printed about the progress, and when. It has no clock of its own: the time since the start comes in.
 
+use plumbago_model::count;
 use std::io::Write;
 use std::time::Duration;
 
@@ -92,11 +93,9 @@ impl<W: Write> Screen<W> {
 
     /// What was done in all, in words.
     pub fn summary(&self, elapsed: Duration, done: Done) -> String {
-        let noun = self.noun;
-        let files = if done.files == 1 { format!("1 {noun}") } else { format!("{} {noun}s", done.files) };
+        let (files, points) = (count(done.files, self.noun), count(done.points, "point"));
         let rate = done.points as f64 / elapsed.as_secs_f64().max(1e-3);
-        let mut text =
-            format!("{files}, {} points in {} ({} points/s)", done.points, time(elapsed), short(rate as u64));
+        let mut text = format!("{files}, {points} in {} ({} points/s)", time(elapsed), short(rate as u64));
         if done.failed > 0 {
             text.push_str(&format!(", {} failed", done.failed));
         }

@@ -21,7 +21,7 @@ use serde::Serialize;
 pub use crate::index::PageRequest;
 use plumbago_model::{Cancel, QueryError};
 
-/// Most nodes in one answer. A page is for looking at: who wants more types another letter.
+/// Most nodes in one answer. A page is for looking at; another letter narrows a longer list down.
 const MAX_NODES: i64 = 1000;
 
 /// What the browser asks of the server behind it. All methods may block.

@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_gets_what_another_gives_back() {
+    fn a_waiting_query_gets_what_another_gives_back() {
         let (memory, _runtime) = memory(1 << 20, Duration::from_secs(60));
         let all = memory.lend_blocking(1 << 20, false, || Ok(())).unwrap();
         std::thread::scope(|scope| {
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_not_wanted_any_more_does_not_wait() {
+    fn a_cancelled_query_does_not_wait() {
         let (memory, _runtime) = memory(1 << 20, Duration::from_secs(60));
         let _all = memory.lend_blocking(1 << 20, false, || Ok(())).unwrap();
         let left = memory.lend_blocking(1, false, || Err(QueryError::Abandoned)).unwrap_err();
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_some_comes_first_and_does_not_wait_for_another_one_who_has() {
+    fn a_query_with_a_loan_comes_first_and_does_not_wait_for_another_that_has_one() {
         let (memory, _runtime) = memory(10, Duration::from_secs(60));
         let mut all = memory.lend_blocking(10, false, || Ok(())).unwrap();
         let waiting = |count: usize| {
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn who_leaves_the_line_lets_others_pass() {
+    fn a_query_that_leaves_the_line_lets_others_pass() {
         let (memory, _runtime) = memory(10, Duration::from_secs(60));
         let _half = memory.lend_blocking(5, false, || Ok(())).unwrap();
         let left = memory.lend_blocking(8, false, || Err(QueryError::Abandoned)).unwrap_err();

@@ -56,7 +56,7 @@ fn a_fetch_gives_series_as_they_are_stored() {
 }
 
 #[test]
-fn mistakes_and_limits_are_told_in_plain_text() {
+fn mistakes_and_limits_are_refused_in_plain_text() {
     let server = Server::start();
     let times = [0x10, 0xe8, 0x07, 0x18, 0x86, 0x08];
     let fetch = |name: &[u8]| field(1, &[&field(1, name)[..], &times].concat());

@@ -83,7 +83,7 @@ fn one_event_has_its_time_written_out() {
 }
 
 #[test]
-fn what_is_wrong_is_told_as_json_and_counted() {
+fn errors_are_json_and_counted() {
     let server =
         Server::with(config::Query { find_timeout: Duration::from_millis(30), ..Default::default() });
     let send = |method, path: &str, body: &str| {

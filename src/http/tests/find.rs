@@ -188,7 +188,7 @@ fn a_window_is_handed_on_unless_it_is_minus_one() {
 }
 
 #[test]
-fn bad_parameters_are_told_in_plain_text() {
+fn bad_parameters_are_refused_in_plain_text() {
     let server = Server::start();
     for (path, text) in [
         ("/metrics/find", "Invalid parameters (missing required parameter 'query')"),
@@ -284,7 +284,7 @@ fn functions_are_only_read() {
 }
 
 #[test]
-fn an_unknown_path_is_told_every_format_of_a_render() {
+fn an_unknown_path_is_answered_with_every_format_of_a_render() {
     let reply = Server::start().get("/nowhere");
     assert_eq!(reply.status, 404);
     assert!(reply.body.contains("json|csv|raw|dygraph|rickshaw|pickle|msgpack|png|svg"), "{}", reply.body);

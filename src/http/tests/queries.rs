@@ -20,7 +20,7 @@ fn running(server: &Server, phase: &str) -> Value {
 }
 
 #[test]
-fn a_query_that_runs_is_shown_with_who_asked_and_can_be_cancelled() {
+fn a_running_query_is_shown_with_its_caller_and_can_be_cancelled() {
     let server = Server::start();
     let mut asking = server.connect();
     let head = format!(

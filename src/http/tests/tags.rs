@@ -114,7 +114,7 @@ fn series_are_made_and_deleted() {
 }
 
 #[test]
-fn what_is_wrong_is_told_as_json() {
+fn errors_are_json() {
     let server = Server::with(config::Query { max_find_hits: 2, ..Default::default() });
     server.backend.make(&NAMES);
     for (method, path, status, part) in [

@@ -15,7 +15,7 @@ fn gunzip(reply: &Reply) -> String {
 }
 
 #[test]
-fn long_answers_are_compressed_for_those_who_can_read_it() {
+fn long_answers_are_compressed_for_clients_that_can_read_them() {
     let server = Server::start();
     let plain = server.get(LONG);
     assert_eq!(plain.header("content-encoding"), None);

@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_request_is_told() {
+    fn an_invalid_request_is_reported() {
         assert_eq!(read(&[("type", text("reboot"))]), Request::Unknown("reboot".to_owned()));
         assert_eq!(read(&[]), Request::Unknown(String::new()));
         let incomplete = Request::Incomplete { kind: "cache-query".to_owned(), missing: "metric" };

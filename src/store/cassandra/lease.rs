@@ -154,6 +154,7 @@ impl Lease {
         if let Some(writer) = wanted {
             return self.insist(cluster, writer).await;
         }
+        // The rows of the last run are under this number, and only under it can they be replaced.
         if let Some(writer) = remembered
             && self.claim(cluster, writer).await?.applied
         {
@@ -183,6 +184,8 @@ impl Lease {
         if u128::from(age.unsigned_abs()) < DEAD_AFTER.as_millis() {
             return Err(self.taken(writer, &outcome));
         }
+        // On the condition that the row is still as it was read: if its owner has come back meanwhile, `seen` differs, and the number
+        // stays with it.
         let text = format!(
             "UPDATE {} USING TTL {KEEP_SECS} SET owner = ?, seen = ? WHERE replica = ? AND writer = ? IF owner = ? AND seen = ?",
             self.table

@@ -42,3 +42,33 @@ impl Adopted {
         self.ids.lock().retain(|&adopted| adopted >= id);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{FakeServer, other_policy, policy};
+    use super::*;
+
+    #[test]
+    fn only_metrics_that_were_unknown_here_came_from_the_cluster() {
+        let (server, adopted) = (FakeServer::with(&["own"]), Adopted::default());
+        let found = ["own", "theirs"].map(|name| (name.to_owned(), other_policy()));
+        adopted.learn(&server, &found).unwrap();
+        assert_eq!(server.names(), ["own", "theirs"]);
+        assert_eq!([0, 1].map(|id| adopted.contains(MetricId(id))), [false, true]);
+        assert_eq!(adopted.others(0..3), [0, 2]);
+        // The metric was here first, so its policy stays until its name is sent.
+        assert_eq!(server.policy_of(MetricId(0)), Some(policy()));
+        adopted.learn(&server, &found).unwrap();
+        assert_eq!(adopted.others(0..2), [0], "learning again changes nothing");
+    }
+
+    #[test]
+    fn what_the_name_sender_has_passed_takes_no_memory() {
+        let (server, adopted) = (FakeServer::default(), Adopted::default());
+        let metrics: Vec<_> = (0..5).map(|nth| (format!("m{nth}"), policy())).collect();
+        adopted.learn(&server, &metrics).unwrap();
+        adopted.forget_before(3);
+        assert_eq!(adopted.others(0..5), [0, 1, 2]);
+        assert_eq!(adopted.ids.lock().len(), 2);
+    }
+}

@@ -87,7 +87,7 @@ pub struct Deliverer {
     /// One parcel at a time: delivering one twice does no harm, but counts it twice.
     delivering: Mutex<()>,
     /// Deletions up to this moment are known, in microseconds since 1970.
-    heeded_us: AtomicI64,
+    deletions_followed_us: AtomicI64,
     backoff: BackOff,
     /// Where to note which metrics were delivered, if somebody wants to know.
     outdated: Option<Arc<Outdated>>,
@@ -105,8 +105,8 @@ impl Deliverer {
             "points do not arrive in the cluster; they wait on disk",
             "points arrive in the cluster again",
         );
-        let (delivering, heeded_us) = (Mutex::new(()), AtomicI64::new(0));
-        Self { store, rows, number, telemetry, delivering, heeded_us, backoff, outdated: None }
+        let (delivering, deletions_followed_us) = (Mutex::new(()), AtomicI64::new(0));
+        Self { store, rows, number, telemetry, delivering, deletions_followed_us, backoff, outdated: None }
     }
 
     /// Notes the metrics of each parcel that has arrived: their running slots may be others now.
@@ -147,10 +147,11 @@ impl Deliverer {
     /// Learns what others deleted, unless that was done since the oldest parcel was cut.
     fn follow_deletions(&self, follow: Follow<'_>) -> Result<(), StoreError> {
         let oldest = self.store.spool.oldest();
-        if oldest.is_some_and(|parcel| parcel.cut_at_us > self.heeded_us.load(Ordering::Relaxed)) {
+        if oldest.is_some_and(|parcel| parcel.cut_at_us > self.deletions_followed_us.load(Ordering::Relaxed))
+        {
             let began_us = now_us();
             follow()?;
-            self.heeded_us.store(began_us, Ordering::Relaxed);
+            self.deletions_followed_us.store(began_us, Ordering::Relaxed);
         }
         Ok(())
     }

@@ -31,7 +31,7 @@ pub(super) struct Follower {
     all_names: bool,
     cursor: Mutex<Option<Cursor>>,
     /// An earlier run followed the deletions of stretches of time up to here. Points that came since are newer.
-    heeded_ms: i64,
+    erasures_followed_ms: i64,
 }
 
 impl Follower {
@@ -50,8 +50,8 @@ impl Follower {
             );
         }
         let cursor = Mutex::new(saved.filter(|cursor| !cursor.is_outdated()));
-        let heeded_ms = Notes(&store.local).erasures_heeded_ms()?;
-        Ok(Self { tables, adopted, sender, store, all_names, cursor, heeded_ms })
+        let erasures_followed_ms = Notes(&store.local).erasures_followed_ms()?;
+        Ok(Self { tables, adopted, sender, store, all_names, cursor, erasures_followed_ms })
     }
 
     /// Does it go on where an earlier run ended, so that no name was missed in between?
@@ -90,7 +90,7 @@ impl Follower {
                 Change::Deleted { name } => {
                     deleted.extend(local.lookup(&name).filter(|&id| self.sender.has_sent(id)));
                 }
-                Change::Erased { at_ms, .. } if at_ms <= self.heeded_ms => {}
+                Change::Erased { at_ms, .. } if at_ms <= self.erasures_followed_ms => {}
                 Change::Erased { name, stretch, at_ms } => {
                     erased_ms = at_ms.max(erased_ms);
                     erased.entry(stretch).or_default().extend(local.lookup(&name));
@@ -142,7 +142,7 @@ impl Follower {
                 self.store.erasures.during(&self.store.local, &metrics, stretch, erase)?;
             }
         }
-        if told_ms > 0 { Notes(&self.store.local).set_erasures_heeded_ms(told_ms) } else { Ok(()) }
+        if told_ms > 0 { Notes(&self.store.local).set_erasures_followed_ms(told_ms) } else { Ok(()) }
     }
 }
 

@@ -136,3 +136,49 @@ impl Batch {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{clustered, policy};
+    use super::*;
+
+    fn record(id: u32, name: String) -> MetricRecord {
+        MetricRecord { id: MetricId(id), name, policies: vec![PolicyId(0)], span: Span::EMPTY }
+    }
+
+    #[test]
+    fn an_id_follows_from_the_name_and_a_handle_without_a_metric_has_none() {
+        let identities = Identities::default();
+        identities.add([(MetricId(3), "a.b")].into_iter());
+        assert_eq!(identities.get(MetricId(3)), Some(identity::id("a.b")));
+        assert_eq!([0, 2, 4].map(|id| identities.get(MetricId(id))), [None; 3]);
+        // The handle of a deleted metric goes to another one.
+        identities.add([(MetricId(3), "c")].into_iter());
+        assert_eq!(identities.get(MetricId(3)), Some(identity::id("c")));
+    }
+
+    #[test]
+    fn every_metric_of_the_catalogue_has_its_id_after_a_start() {
+        let (_dir, store) = clustered();
+        store.metrics.add_policies(&[(PolicyId(0), policy().as_ref().clone())]).unwrap();
+        // More than a batch, and not a whole number of them.
+        let count = 2 * BATCH as u32 + 7;
+        let records: Vec<_> = (0..count).map(|id| record(id, format!("servers.web{id}.load"))).collect();
+        store.metrics.create(&records).unwrap();
+        let identities = Arc::<Identities>::default();
+        let mut visited = 0;
+        let known = Known::new(Arc::clone(&store.local.metrics), Arc::clone(&identities));
+        known.load(&mut |found| visited += u32::from(found == records[found.id.index()])).unwrap();
+        assert_eq!(visited, count);
+        for record in &records {
+            assert_eq!(identities.get(record.id), Some(identity::id(&record.name)), "{}", record.name);
+        }
+    }
+
+    #[test]
+    fn a_name_that_is_an_id_cannot_change() {
+        let (_dir, store) = clustered();
+        let refused = store.metrics.rename(&[(MetricId(0), "b".to_owned())]).unwrap_err();
+        assert!(refused.to_string().contains("copy it to its new name"), "{refused}");
+    }
+}

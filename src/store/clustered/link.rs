@@ -292,3 +292,180 @@ impl Chore for Deliveries {
         if has_more { Duration::ZERO } else { DELIVER_TICK }
     }
 }
+
+/// Settings under which nothing waits and all names are in memory.
+#[cfg(test)]
+pub(super) fn settings() -> LinkSettings {
+    LinkSettings {
+        replica: 0,
+        writer: None,
+        writer_file: PathBuf::new(),
+        flush_interval: Duration::from_secs(60),
+        running_interval: None,
+        stop_limit: Duration::ZERO,
+        spool_bytes: 1,
+        max_in_flight: 1,
+        indexes: Indexes::Sasi,
+        names_in_memory: true,
+        default_policy: super::testing::policy().as_ref().clone(),
+        creates_per_second: None,
+        reload_interval: None,
+        hide_expired: true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::Ordering;
+
+    use super::super::testing::{FakeNumber, FakeRows, FakeServer, FakeTables, clustered, commit, days};
+    use super::*;
+
+    const A: MetricId = MetricId(0);
+
+    /// A server with one metric, linked to a cluster that has its name.
+    struct Bench {
+        _dir: tempfile::TempDir,
+        store: Arc<Clustered>,
+        server: FakeServer,
+        tables: Arc<FakeTables>,
+        rows: FakeRows,
+        number: FakeNumber,
+        telemetry: Arc<Telemetry>,
+        link: Link,
+    }
+
+    impl Bench {
+        fn new() -> Self {
+            let ((dir, store), tables) = (clustered(), FakeTables::with(&["a"]));
+            let (rows, number) = (FakeRows::default(), FakeNumber::default());
+            let telemetry = Arc::<Telemetry>::default();
+            store.identities.add([(A, "a")].into_iter());
+            let side = ClusterSide {
+                tables: Arc::<FakeTables>::clone(&tables),
+                rows: Box::new(rows.clone()),
+                number: Box::new(number.clone()),
+                eraser: Box::new(rows.clone()),
+            };
+            let (own, schema) = (Arc::clone(&store), Arc::new(SchemaWatch::satisfied()));
+            let link = Link::with(side, own, schema, settings(), Arc::clone(&telemetry)).unwrap();
+            let server = FakeServer::with(&["a"]);
+            Self { _dir: dir, store, server, tables, rows, number, telemetry, link }
+        }
+
+        fn set_away(&self, is_away: bool) {
+            self.rows.is_away.store(is_away, Ordering::Relaxed);
+        }
+
+        fn doomed(&self) -> [Doomed; 1] {
+            [Doomed { id: A, name: "a".to_owned(), stages: vec![days()] }]
+        }
+
+        /// One round of the chore that delivers.
+        fn deliver(&self) {
+            self.link.chores().iter().find(|chore| chore.name() == "deliver").unwrap().run(&self.server);
+        }
+    }
+
+    /// A name without points can be deleted again; points without a name would never be found.
+    #[test]
+    fn points_are_deleted_before_the_name() {
+        let bench = Bench::new();
+        bench.set_away(true);
+        assert!(bench.link.delete(&bench.doomed(), 1_000).is_err());
+        assert!(bench.tables.metrics.lock().contains_key("a"));
+        bench.set_away(false);
+        bench.link.delete(&bench.doomed(), 1_000).unwrap();
+        assert!(bench.tables.metrics.lock().is_empty());
+    }
+
+    #[test]
+    fn a_stretch_is_erased_here_then_announced_and_then_deleted_in_the_tables() {
+        let bench = Bench::new();
+        commit(&bench.store, 1, A, 7.0);
+        let stretch = Stretch { from: 60, until: 120 };
+        let erase = |own: &mut dyn FnMut() -> Result<(), StoreError>| {
+            bench.link.erase(&bench.doomed(), stretch, 1_000, own)
+        };
+        let is_untouched =
+            || bench.tables.told_erased.lock().is_empty() && bench.rows.stretches.lock().is_empty();
+        assert!(erase(&mut || Err(StoreError::Refused("no".to_owned()))).is_err());
+        assert!(is_untouched(), "others must not erase what this server keeps");
+        bench.tables.is_away.store(true, Ordering::Relaxed);
+        assert!(erase(&mut || Ok(())).is_err());
+        assert!(is_untouched());
+        bench.tables.is_away.store(false, Ordering::Relaxed);
+        let erased = erase(&mut || {
+            assert!(is_untouched(), "this server comes first");
+            Ok(())
+        });
+        assert_eq!(erased.unwrap(), 1);
+        assert_eq!(*bench.tables.told_erased.lock(), [(vec!["a".to_owned()], stretch)]);
+        let at_us = bench.rows.stretches.lock()[0].2;
+        assert!(
+            at_us > bench.store.spool.last_cut_us(),
+            "a parcel that arrives later would bring the points back"
+        );
+    }
+
+    #[test]
+    fn a_cut_is_due_after_the_interval_if_the_one_before_has_arrived() {
+        let bench = Bench::new();
+        assert!(!bench.link.wants_cut(Duration::from_secs(59)));
+        assert!(bench.link.wants_cut(Duration::from_secs(60)));
+        commit(&bench.store, 1, A, 7.0);
+        assert!(!bench.link.wants_cut(Duration::from_secs(600)), "a larger cut is cheaper");
+        bench.link.deliver_all(&bench.server).unwrap();
+        assert!(bench.link.wants_cut(Duration::from_secs(600)));
+    }
+
+    #[test]
+    fn everything_is_delivered_or_the_reason_is_given() {
+        let bench = Bench::new();
+        bench.server.create("b");
+        commit(&bench.store, 1, A, 7.0);
+        bench.set_away(true);
+        let why = bench.link.deliver_all(&bench.server).unwrap_err();
+        assert!(why.contains("it is away"), "{why}");
+        assert_eq!(bench.link.spooled_points(), Some(1));
+        bench.set_away(false);
+        bench.link.deliver_all(&bench.server).unwrap();
+        assert_eq!(bench.link.spooled_points(), Some(0));
+        assert_eq!(bench.rows.values().last(), Some(&7.0));
+        assert_eq!(bench.tables.created.lock().concat(), ["a", "b"], "names too, each once");
+    }
+
+    #[test]
+    fn a_cluster_that_is_away_is_a_reason_not_to_be_ready() {
+        let bench = Bench::new();
+        assert_eq!(bench.link.check(), Ok(()));
+        bench.set_away(true);
+        commit(&bench.store, 1, A, 7.0);
+        assert!(bench.link.is_spool_full());
+        let full = bench.link.check().unwrap_err();
+        assert!(full.contains("store.cassandra.spool_bytes"), "{full}");
+        bench.deliver();
+        assert_eq!(bench.telemetry.cluster_trouble.get(), 1);
+        bench.set_away(false);
+        bench.link.deliver_all(&bench.server).unwrap();
+        bench.deliver();
+        assert_eq!(bench.telemetry.cluster_trouble.get(), 0);
+        assert_eq!(bench.link.check(), Ok(()));
+    }
+
+    #[test]
+    fn a_stop_gives_the_writer_number_back() {
+        let bench = Bench::new();
+        commit(&bench.store, 1, A, 7.0);
+        bench.link.deliver_all(&bench.server).unwrap();
+        assert!(bench.number.is_held.load(Ordering::Relaxed));
+        bench.link.leave(&bench.server);
+        assert!(!bench.number.is_held.load(Ordering::Relaxed));
+    }
+
+    #[test]
+    fn a_backup_says_where_the_points_are() {
+        let refused = Bench::new().link.back_up(Path::new("/backup"), &Headway::default()).unwrap_err();
+        assert!(refused.to_string().contains("nodetool snapshot"), "{refused}");
+    }
+}

@@ -85,3 +85,98 @@ impl Chore for NameSync {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::Ordering;
+
+    use super::super::assembly::Shared;
+    use super::super::link::settings;
+    use super::super::testing::{FakeServer, FakeTables, clustered, policy};
+    use super::*;
+    use crate::store::cassandra::names::Change;
+
+    struct Bench {
+        _dir: tempfile::TempDir,
+        tables: Arc<FakeTables>,
+        telemetry: Arc<Telemetry>,
+        sync: Arc<NameSync>,
+    }
+
+    fn bench(schema: SchemaWatch, names: &[&str]) -> Bench {
+        let ((dir, store), tables) = (clustered(), FakeTables::with(names));
+        let telemetry = Arc::<Telemetry>::default();
+        let shared = Shared {
+            tables: Arc::<FakeTables>::clone(&tables),
+            store,
+            schema: Arc::new(schema),
+            adopted: Arc::default(),
+            default: policy(),
+            telemetry: Arc::clone(&telemetry),
+            settings: settings(),
+        };
+        let (sender, usage) = (shared.sender().unwrap(), shared.usage());
+        let follower = shared.follower(&sender).unwrap();
+        let sync = shared.name_sync(&sender, follower, &usage).unwrap();
+        Bench { _dir: dir, tables, telemetry, sync }
+    }
+
+    #[test]
+    fn a_round_learns_what_others_have_and_sends_what_they_lack() {
+        let Bench { tables, telemetry, sync, .. } = &bench(SchemaWatch::satisfied(), &["theirs"]);
+        let server = FakeServer::with(&["own"]);
+        assert!(!sync.knows_all());
+        assert_eq!(sync.run(&server), TICK);
+        assert_eq!(server.names(), ["own", "theirs", "stray"]);
+        assert_eq!(*tables.created.lock(), [vec!["own"]], "nothing is sent back");
+        assert!(sync.knows_all());
+        assert_eq!(telemetry.names_loaded.get(), 1);
+        // The next round has only the news.
+        *tables.feed.lock() = vec![
+            Change::Deleted { name: "own".to_owned() },
+            Change::Created { name: "new".to_owned(), policy: policy() },
+        ];
+        sync.run(&server);
+        assert_eq!(server.names(), ["theirs", "stray", "new"]);
+        assert_eq!(tables.created.lock().concat(), ["own"]);
+    }
+
+    #[test]
+    fn nothing_is_asked_of_a_cluster_before_its_tables_are_there() {
+        let Bench { tables, telemetry, sync, .. } = &bench(SchemaWatch::unanswered(), &["theirs"]);
+        let server = FakeServer::with(&["own"]);
+        assert_eq!(sync.run(&server), TICK);
+        assert_eq!((server.names(), tables.created.lock().len()), (vec!["own".to_owned()], 0));
+        assert_eq!(telemetry.names_loaded.get(), 0);
+        // That is the trouble of the tables, which is reported elsewhere.
+        assert_eq!(sync.trouble(), None);
+    }
+
+    #[test]
+    fn a_round_that_fails_is_trouble_and_the_next_one_waits() {
+        let Bench { tables, sync, .. } = &bench(SchemaWatch::satisfied(), &["theirs"]);
+        let server = FakeServer::with(&["own"]);
+        tables.is_away.store(true, Ordering::Relaxed);
+        assert_eq!(sync.run(&server), TICK);
+        assert!(sync.trouble().is_some_and(|text| text.contains("it is away")), "{:?}", sync.trouble());
+        tables.is_away.store(false, Ordering::Relaxed);
+        assert_eq!(sync.run(&server), TICK);
+        assert!(!sync.knows_all() && sync.trouble().is_some(), "the pause is not over");
+        assert_eq!(server.names(), ["own"]);
+    }
+
+    #[test]
+    fn deletions_are_not_followed_before_all_names_are_here() {
+        let Bench { tables, sync, .. } = &bench(SchemaWatch::satisfied(), &["theirs"]);
+        let server = FakeServer::with(&["own"]);
+        let deleted = || Change::Deleted { name: "theirs".to_owned() };
+        *tables.feed.lock() = vec![deleted()];
+        sync.follow_deletions(&server).unwrap();
+        assert_eq!(tables.feed.lock().len(), 1, "it waits for the first round");
+        tables.feed.lock().clear();
+        sync.run(&server);
+        *tables.feed.lock() = vec![deleted()];
+        sync.follow_deletions(&server).unwrap();
+        assert_eq!(server.names(), ["own", "stray"]);
+    }
+}

@@ -10,7 +10,7 @@ const LOADED: &str = "names_loaded";
 const TOUCHED: &str = "names_touched_hour";
 const RUNNING_WRITTEN: &str = "running_written_us";
 const ERASURES: &str = "erasures";
-const ERASURES_HEEDED: &str = "erasures_heeded_ms";
+const ERASURES_FOLLOWED: &str = "erasures_followed_ms";
 const SHARD: &str = "shard";
 
 /// The notes in a data directory.
@@ -67,12 +67,12 @@ impl Notes<'_> {
     }
 
     /// The last deletion of a stretch of time that was followed, in milliseconds since 1970; 0 for none.
-    pub(super) fn erasures_heeded_ms(&self) -> Result<i64, StoreError> {
-        Ok(self.number(ERASURES_HEEDED)?.unwrap_or(0))
+    pub(super) fn erasures_followed_ms(&self) -> Result<i64, StoreError> {
+        Ok(self.number(ERASURES_FOLLOWED)?.unwrap_or(0))
     }
 
-    pub(super) fn set_erasures_heeded_ms(&self, ms: i64) -> Result<(), StoreError> {
-        self.0.set_note(ERASURES_HEEDED, &ms.to_string())
+    pub(super) fn set_erasures_followed_ms(&self, ms: i64) -> Result<(), StoreError> {
+        self.0.set_note(ERASURES_FOLLOWED, &ms.to_string())
     }
 
     /// When vanished metrics were last forgotten, in seconds since 1970.

@@ -179,6 +179,27 @@ impl SchemaWatch {
     }
 }
 
+#[cfg(test)]
+impl SchemaWatch {
+    /// One that has found all tables.
+    pub(super) fn satisfied() -> Self {
+        let watch = Self::unanswered();
+        watch.are_there.store(true, Ordering::Release);
+        watch
+    }
+
+    /// One whose cluster does not answer.
+    pub(super) fn unanswered() -> Self {
+        let settings = crate::store::cassandra::Settings {
+            nodes: vec!["127.0.0.1:1".to_owned()],
+            ..crate::store::cassandra::Settings::default()
+        };
+        let retention: Retention = "60*60s".parse().unwrap();
+        let schema = Schema::new(&settings, [&retention], Indexes::Sasi);
+        Self::new(Arc::new(Cluster::new(settings).unwrap()), schema, false)
+    }
+}
+
 /// What differs.
 struct Found(Vec<Difference>);
 
@@ -191,7 +212,7 @@ impl Found {
         self.0.iter().any(|difference| difference.weight == Weight::Missing)
     }
 
-    /// SchemaWatch that are not what this server would write to.
+    /// Tables that are not what this server would write to.
     fn wrong(&self) -> Option<ClusterError> {
         let wrong = self.of(|d| d.weight == Weight::Wrong && d.subject == Subject::Table);
         let texts: Vec<&str> = wrong.iter().map(|difference| difference.text.as_str()).collect();
@@ -284,13 +305,7 @@ mod tests {
 
     #[test]
     fn nothing_passes_before_the_cluster_was_asked() {
-        let settings = crate::store::cassandra::Settings {
-            nodes: vec!["127.0.0.1:1".to_owned()],
-            ..crate::store::cassandra::Settings::default()
-        };
-        let retention: plumbago_model::Retention = "60*60s".parse().unwrap();
-        let schema = Schema::new(&settings, [&retention], schema::Indexes::Sasi);
-        let tables = SchemaWatch::new(Arc::new(Cluster::new(settings).unwrap()), schema, false);
+        let tables = SchemaWatch::unanswered();
         tables.inspect().unwrap();
         assert!(tables.trouble().is_none(), "a cluster that is away does not hold up a start");
         let error = tables.pass().unwrap_err();

@@ -43,3 +43,29 @@ impl Shard {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::super::Clustered;
+    use super::super::testing::clustered;
+    use crate::store::cassandra::{Cluster, Settings};
+
+    #[test]
+    fn a_directory_keeps_its_shard_over_restarts_and_takes_no_other() {
+        let (dir, store) = clustered();
+        assert_eq!(store.shard(), None);
+        // Replica 2 uses the sign bit.
+        let shard = i16::MIN + 5;
+        store.set_shard(shard).unwrap();
+        store.set_shard(shard).unwrap();
+        drop(store);
+        let cluster = Arc::new(Cluster::new(Settings::default()).unwrap());
+        let store = Clustered::open(dir.path(), &cluster, 1).unwrap();
+        assert_eq!(store.shard(), Some(shard));
+        let refused = store.set_shard(5).unwrap_err().to_string();
+        assert!(refused.contains("replica 2 writer 5 and cannot go on as replica 0 writer 5"), "{refused}");
+        assert_eq!(store.shard(), Some(shard));
+    }
+}

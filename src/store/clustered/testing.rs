@@ -380,7 +380,7 @@ pub(super) struct FakeTables {
     pub(super) marked_written: Mutex<Vec<String>>,
     /// When metrics were last used, for those that a test says it of.
     pub(super) used_ms: Mutex<BTreeMap<String, i64>>,
-    /// Stretches of time that others were told of.
+    /// Stretches of time that others were told to erase.
     pub(super) told_erased: Mutex<Vec<(Vec<String>, Stretch)>>,
     pub(super) is_away: AtomicBool,
 }

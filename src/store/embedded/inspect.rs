@@ -11,6 +11,7 @@ use super::codec::{Chunk, Samples};
 use super::points::{BlockStore, POINTS_DIR};
 use super::recovery::{DirLock, block_files};
 use crate::store::{Headway, MetricStore, Report, StoreError};
+use plumbago_model::count;
 
 /// Reads the catalogue and all blocks of a data directory and changes nothing; the log is checked apart. `progress` is called with blocks done and blocks in all.
 pub fn fsck(dir: &Path, mut progress: impl FnMut(u64, u64)) -> Result<Report, StoreError> {
@@ -136,8 +137,10 @@ fn dump_block(path: &Path, out: &mut dyn Write) -> Result<(), DumpError> {
     )?;
     writeln!(
         out,
-        "# {} chunks in {} pages, {} bytes; columns: metric id, time, value, count",
-        info.chunks, info.pages, info.bytes
+        "# {} in {}, {}; columns: metric id, time, value, count",
+        count(info.chunks, "chunk"),
+        count(info.pages, "page"),
+        count(info.bytes, "byte")
     )?;
     let mut samples = Samples::default();
     let mut cursor = block.cursor();

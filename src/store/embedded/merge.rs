@@ -65,6 +65,7 @@ fn suffix(blocks: &[Arc<Block>]) -> usize {
 
 fn merge(store: &BlockStore, stage: Stage, start: u32, blocks: &[Arc<Block>]) -> Result<(), StoreError> {
     let (Some(first), Some(last)) = (blocks.first(), blocks.last()) else { return Ok(()) };
+    // The new block says that it stands for all cuts of the old ones. By that a start after a crash sees which side is a leftover.
     let meta = BlockMeta {
         stage,
         partition_start: start,
@@ -129,6 +130,7 @@ impl Merger {
             let mut here: Vec<&mut Cursor<'_>> =
                 cursors.iter_mut().filter(|c| c.current().is_some_and(|(id, _)| id == metric)).collect();
             match here.as_slice() {
+                // The metric is in one of the blocks alone. Its chunk is copied as it is, without decoding.
                 [only] => {
                     if let Some((_, chunk)) = only.current() {
                         put(metric, chunk)?;

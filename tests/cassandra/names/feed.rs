@@ -19,7 +19,7 @@ impl Follower {
         Self { names, cursor: Cursor::now(), known: BTreeSet::new() }
     }
 
-    /// What it is told, as text.
+    /// What the feed tells it, as text.
     fn told(&mut self) -> Vec<String> {
         let default = policy("1*1s|last|1");
         let known = &self.known;

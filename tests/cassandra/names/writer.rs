@@ -92,8 +92,8 @@ fn deleting_removes_rows_and_directories_that_are_empty() {
 
 /// One server creates and deletes in a directory that another one empties all the time.
 #[test]
-fn no_metric_loses_its_directory_to_somebody_who_deletes() {
-    let test = "no_metric_loses_its_directory_to_somebody_who_deletes";
+fn no_metric_loses_its_directory_to_a_deletion() {
+    let test = "no_metric_loses_its_directory_to_a_deletion";
     let Some(fixture) = Fixture::plain(test, Indexes::Sasi) else { return };
     let policy = policy("60*60s|average|0.5");
     let servers = [fixture.names.clone(), fixture.other(Indexes::Sasi), fixture.other(Indexes::Sasi)];

@@ -147,7 +147,7 @@ mod tests {
     use crate::testing::*;
 
     #[test]
-    fn sums_begin_anew_and_changes_are_seen() {
+    fn sums_start_over_and_changes_are_seen() {
         let store = Memory::new().with("c", 60, &[1.0, 2.0, N, 2.0, 3.0, 4.0]).over(0, 360);
         let got = store.one("integralByInterval(c,'2min')");
         assert_eq!(shown(&got), show(&[1.0, 2.0, 2.0, 2.0, 5.0, 4.0]));

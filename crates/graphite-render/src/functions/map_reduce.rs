@@ -11,6 +11,7 @@ use crate::eval::Value;
 use crate::eval::call_with_lists;
 use crate::grammar::Literal;
 use crate::series::Series;
+use plumbago_model::count;
 
 pub(super) fn map_series(mut call: Invocation<'_>) -> Result<Value, RenderError> {
     let nodes: Vec<Node> = call.literals(1).into_iter().map(Node::of).collect();
@@ -50,9 +51,9 @@ fn split_at_node(series: &Series, node: i64) -> Result<(String, String), RenderE
     match nodes.get(before.end).filter(|_| !out_of_range) {
         Some(role) => Ok((nodes[before].join("."), (*role).to_owned())),
         None => Err(RenderError::invalid(format!(
-            "reduceSeries: reduceNode is {node}, but `{}` has only {} nodes",
+            "reduceSeries: reduceNode is {node}, but `{}` has only {}",
             series.name,
-            nodes.len()
+            count(nodes.len(), "node")
         ))),
     }
 }

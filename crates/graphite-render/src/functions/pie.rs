@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_is_told_about_and_works() {
+    fn each_is_listed_and_works() {
         assert!(rows().iter().all(|row| aggregation(row.name).is_some()));
         let of = |name: &str| aggregation(name).map(|aggregation| aggregation.of(&[1.0, f64::NAN, 3.0]));
         assert_eq!((of("average"), of("maximum"), of("minimum")), (Some(2.0), Some(3.0), Some(1.0)));

@@ -90,7 +90,7 @@ const DEEP: [Colour; 12] = [
 
 const GREY: Colour = rgb(120, 120, 120);
 
-/// The first is what everybody gets who does not choose.
+/// The first is the default.
 const THEMES: [Theme; 5] = [
     Theme {
         name: "default",

@@ -94,6 +94,24 @@ fn every_file_has_a_test() {
     println!("{cases} cases in {} files", FILES.len());
 }
 
+/// Names in the first column of its first table, each in backticks, with the ending of the file or without.
+#[test]
+fn the_readme_lists_every_file_and_no_other() {
+    let readme = std::fs::read_to_string(folder().join("README.md")).expect("the README");
+    let (table, _) = readme.split_once("## What only a server shows").expect("its second part");
+    let rows = table.lines().filter_map(|line| line.strip_prefix("| `")?.split('|').next());
+    let mut listed: Vec<&str> = rows
+        .flat_map(|names| names.split(','))
+        .map(|name| name.trim().trim_matches('`'))
+        .filter(|name| *name != "capture.py")
+        .map(|name| name.trim_end_matches(".test"))
+        .collect();
+    listed.sort_unstable();
+    let mut files = [FILES, &["data"]].concat();
+    files.sort_unstable();
+    assert_eq!(listed, files);
+}
+
 #[test]
 fn every_function_has_goldens() {
     let mut calls: BTreeMap<&str, usize> = BTreeMap::new();

@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_series_and_values_are_told() {
+    fn missing_series_and_values_are_shown() {
         let here = vec![series("a", &[Some(1.0), Some(2.0), Some(8.0), None]), series("x", &[])];
         let there = vec![series("a", &[Some(1.0), Some(4.0), None, None]), series("y", &[])];
         let difference = of(here, there, 0.0);

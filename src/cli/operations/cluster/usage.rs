@@ -58,7 +58,8 @@ pub(in crate::cli::operations) fn du(config: &Config, arguments: &Usage, output:
             return Ok(writeln!(out, "{fields}")?);
         }
         let metrics = words::count(found.len() as u64, "metric");
-        writeln!(out, "{points} points and {aggregates} aggregates in {metrics}")?;
+        let points = words::count(points, "point");
+        writeln!(out, "{points} and {} in {metrics}", words::count(aggregates, "aggregate"))?;
         let rows: Vec<_> =
             by_stage.iter().map(|(stage, rows)| [rows.to_string(), stage.to_string()]).collect();
         table::print(out, ["rows", "stage"], &rows)?;
@@ -109,8 +110,11 @@ pub(in crate::cli::operations) fn info(config: &Config, arguments: &Info, output
         Output::Text => {
             for (stage, held) in &counted {
                 let since = seconds(held.first);
-                fields[format!("stage {}s", stage.step_secs)] =
-                    json!(format!("{} rows, from {since} to {}", held.rows, seconds(held.last)));
+                fields[format!("stage {}s", stage.step_secs)] = json!(format!(
+                    "{}, from {since} to {}",
+                    words::count(held.rows, "row"),
+                    seconds(held.last)
+                ));
             }
         }
     }

@@ -2,7 +2,7 @@
 
 import { byId, el } from "./dom.js";
 import { health } from "./server.js";
-import { about, bytes, count, short } from "./words.js";
+import { about, bytes, count, counted, short } from "./words.js";
 
 const EVERY = 10000;
 const EVERY_WHEN_EMPTY = 2000;
@@ -39,7 +39,7 @@ export function startHealth(told) {
 function show(found, rate) {
   byId("health").dataset.state = found.trouble || found.warning ? "trouble" : "well";
   const speed = rate === undefined ? "" : ` · ${short(Math.max(0, rate))}/s`;
-  byId("health-text").textContent = found.trouble ? "Trouble" : found.warning ? "Not safe" : `${count(found.metrics)} metrics${speed}`;
+  byId("health-text").textContent = found.trouble ? "Trouble" : found.warning ? "Not safe" : `${counted(found.metrics, "metric")}${speed}`;
   const fact = (name, value) => [el("dt", {}, name), el("dd", {}, value)];
   const rejected = found.points_rejected.map(([reason, number]) => `${count(number)} ${reason}`).join(", ");
   byId("health-panel").replaceChildren(
@@ -68,10 +68,10 @@ function show(found, rate) {
         `${count(found.metrics)}${found.tagged ? `, ${count(found.tagged)} of them tagged` : ""}`,
       ),
       ...fact("On disk", bytes(found.block_bytes)),
-      ...fact("In memory and log", `${count(found.points_in_memory)} points`),
+      ...fact("In memory and log", counted(found.points_in_memory, "point")),
       ...(found.points_waiting === null
         ? []
-        : fact("Not in the cluster yet", `${count(found.points_waiting)} points`)),
+        : fact("Not in the cluster yet", counted(found.points_waiting, "point"))),
     ),
     el(
       "p",

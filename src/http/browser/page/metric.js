@@ -2,7 +2,7 @@
 
 import { byId, el } from "./dom.js";
 import { metric } from "./server.js";
-import { ago, bytes, count, short, span, time } from "./words.js";
+import { ago, bytes, counted, short, span, time } from "./words.js";
 
 let running;
 let shown;
@@ -71,7 +71,7 @@ function stages(list) {
         {},
         el("strong", {}, `every ${span(step).replace(/^1 /, "")}`),
         ` for ${span(step * points)}`,
-        el("span", { class: "muted" }, `${count(points)} points`),
+        el("span", { class: "muted" }, counted(points, "point")),
       ),
     ),
   );

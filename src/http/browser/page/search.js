@@ -4,7 +4,7 @@ import { complete } from "./completion.js";
 import { byId } from "./dom.js";
 import { search } from "./server.js";
 import { state } from "./state.js";
-import { count } from "./words.js";
+import { count, counted } from "./words.js";
 
 const isGlob = (text) => /[*?[{]/.test(text);
 const isCall = (text) => /[(]/.test(text);
@@ -27,7 +27,7 @@ export function startSearch({ reveal, picked }) {
       mark,
       node,
       kind: node.metric ? "metric" : "directory",
-      detail: node.directory ? (node.below === null ? "…" : `${count(node.below)} metrics`) : "",
+      detail: node.directory ? (node.below === null ? "…" : counted(node.below, "metric")) : "",
     }));
     if (isGlob(query) && found.total > 0) {
       hits.unshift({ label: query, detail: "draw all that match", kind: "draw", target: query });
@@ -64,7 +64,7 @@ export function startSearch({ reveal, picked }) {
 
 function summary({ nodes, total, complete }) {
   const shown = nodes.length;
-  if (!complete) return `The search took too long; here are ${count(shown)} names. Add a word to find others`;
+  if (!complete) return `The search took too long; here are ${counted(shown, "name")}. Add a word to find others`;
   if (total === 0) return "Nothing found";
   return shown < total
     ? `${count(shown)} of ${count(total)}; add a word to narrow the search`

@@ -5,7 +5,7 @@ import { button, byId, copyButton, el } from "./dom.js";
 import { at, isMetric, makesSeries, wrap } from "./expression.js";
 import { children, functions, tagNames, tagValues } from "./server.js";
 import { state } from "./state.js";
-import { count, sentence } from "./words.js";
+import { counted, sentence } from "./words.js";
 
 const MOST = 40;
 
@@ -207,7 +207,7 @@ async function suggestNames(word, replace, signal) {
     .map((node) =>
       replace(path(node), node.directory && !node.metric ? `${path(node)}.` : path(node), {
         kind: node.metric ? "metric" : "directory",
-        detail: node.directory && node.below !== null ? `${count(node.below)} metrics` : "",
+        detail: node.directory && node.below !== null ? counted(node.below, "metric") : "",
       }),
     );
 }

@@ -11,6 +11,9 @@ const UNITS = [
 /** 1,234,567 */
 export const count = (number) => whole.format(number);
 
+/** `1 metric`, `2,000 metrics`. */
+export const counted = (number, noun) => `${count(number)} ${noun}${number === 1 ? "" : "s"}`;
+
 /** With a capital letter and an end. */
 export const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1).replace(/[^.!?]$/, "$&.");
 

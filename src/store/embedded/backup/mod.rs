@@ -25,6 +25,7 @@ use super::points::{BlockStore, Still};
 use crate::store::{BackedUp, Headway, StoreError};
 use manifest::{Entry, Header, Manifest};
 use place::Place;
+use plumbago_model::count;
 
 /// Backs up what is committed.
 pub(super) fn back_up(store: &BlockStore, dir: &Path, headway: &Headway) -> Result<BackedUp, StoreError> {
@@ -131,7 +132,7 @@ impl Work<'_> {
             file::copy(block.file(), &target, Some(modified), self.headway)?
         };
         if sum.0 != bytes {
-            let detail = format!("it has {} bytes and had {bytes} when it was opened", sum.0);
+            let detail = format!("it has {} and had {bytes} when it was opened", count(sum.0, "byte"));
             return Err(StoreError::Damaged { path: block.info().path.clone(), detail });
         }
         let (file, path) = (name.to_owned(), path.to_owned());

@@ -12,6 +12,7 @@ use super::file;
 use super::manifest::{Entry, MANIFEST_FILE, Manifest};
 use super::place::{Place, content};
 use crate::store::{Headway, MetricStore as _, StoreError};
+use plumbago_model::count;
 
 /// In a data directory while a restore into it is not finished.
 const RESTORING_FILE: &str = "RESTORING";
@@ -59,9 +60,9 @@ impl Verified {
             return Ok(Self { place, manifest });
         }
         let detail = format!(
-            "{} of {} files are wrong, so nothing was restored: {}",
+            "{} of {} did not pass, so nothing was restored: {}",
             wrong.len(),
-            manifest.files.len(),
+            count(manifest.files.len(), "file"),
             wrong.join("; ")
         );
         Err(StoreError::Damaged { path: dir.to_owned(), detail })
@@ -163,7 +164,9 @@ impl Verified {
 fn check(path: &Path, entry: &Entry, headway: &Headway) -> Result<(), String> {
     let found = File::open(path).and_then(|file| file::checksum(&file, headway));
     match found.map_err(|error| error.to_string())? {
-        (bytes, _) if bytes != entry.bytes => Err(format!("it has {bytes} bytes instead of {}", entry.bytes)),
+        (bytes, _) if bytes != entry.bytes => {
+            Err(format!("it has {} instead of {}", count(bytes, "byte"), entry.bytes))
+        }
         (_, sum) if sum != entry.crc32c => Err("its checksum does not match".to_owned()),
         _ => Ok(()),
     }

@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn another_version_is_told_from_damage() {
+    fn another_version_is_not_taken_for_damage() {
         let mut bytes = Vec::new();
         write_header(&meta(), &mut bytes);
         bytes[8] = 2;
