@@ -7,6 +7,8 @@ mod disk;
 mod endpoints;
 mod histogram;
 mod logins;
+#[cfg(feature = "otlp")]
+pub mod otlp;
 mod process;
 mod refusal;
 mod text;
@@ -122,6 +124,9 @@ telemetry! {
     events_refused: "counter" "plumbago_events_refused_total" "Events that were too long or could not be parsed.",
     events_limited: "counter" "plumbago_events_limited_total" "Queries for more events than one answer may hold.",
     requests: "counter" "plumbago_http_requests_total" "HTTP requests.",
+    http_connections: "gauge" "plumbago_http_connections" "Open connections to the HTTP listeners.",
+    http_connections_refused: "counter" "plumbago_http_connections_refused_total" "HTTP connections over http.max_connections.",
+    http_connections_idle_closed: "counter" "plumbago_http_connections_idle_closed_total" "HTTP connections closed because they had no request for http.idle_timeout, or for seconds while places were scarce.",
     request_errors: "counter" "plumbago_http_errors_total" "HTTP requests answered with an error status.",
     queries_active: "gauge" "plumbago_queries_active" "Queries that wait, run, or send their answer.",
     queries_waiting: "gauge" "plumbago_queries_waiting" "Of these, those that wait for their turn because query.max_concurrent others run.",

@@ -3,6 +3,7 @@
 //! | file           | noun                                                              |
 //! |----------------|-------------------------------------------------------------------|
 //! | `doorman.rs`   | decides who somebody is, from what they offer                     |
+//! | `shown.rs`     | what a request shows: header or cookie                            |
 //! | `users.rs`     | the file of users: role and scope of each                         |
 //! | `tokens.rs`    | the file of tokens                                                |
 //! | `passwords.rs` | the file of passwords                                             |
@@ -20,6 +21,7 @@ mod failures;
 mod files;
 mod passwords;
 mod sessions;
+pub mod shown;
 mod tokens;
 mod users;
 mod verified;

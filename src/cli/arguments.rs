@@ -51,6 +51,11 @@ pub struct Arguments {
 const SET_BEHIND: &str = "set_behind";
 
 impl Arguments {
+    /// Is the server to run?
+    pub fn is_serve(&self) -> bool {
+        matches!(self.command, None | Some(Command::Serve))
+    }
+
     /// Reads a command line, the program's name first.
     ///
     /// If a global flag of clap is given both before and after the command, clap keeps the values of one side only. `--set`

@@ -32,7 +32,6 @@ pub struct UsageError(pub String);
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
-    logging::init(arguments)?;
     let command = arguments.command.clone().unwrap_or(Command::Serve);
     // The manual must work without a valid configuration.
     if let Command::Man(page) = &command {
@@ -46,6 +45,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     }
     operations::read_token(arguments.global.token_file.as_deref())?;
     let loaded = load(&arguments.global)?;
+    // It ends with the command, and sends what is left.
+    let _export = logging::init(arguments, &loaded.config.own_metrics)?;
     for warning in &loaded.warnings {
         tracing::warn!("{warning}");
     }

@@ -23,6 +23,8 @@ pub struct Listen {
     pub pickle_tls: Option<SocketAddr>,
     /// Carbon's protocol for points that are still in memory.
     pub cache_query: Option<SocketAddr>,
+    /// KairosDB's and OpenTSDB's lines.
+    pub kairosdb_telnet: Option<SocketAddr>,
     /// Who may send points and cache queries; nobody listed means everybody.
     pub allow: Addresses,
     /// `[listen.tls]`; `None` when nothing listens with TLS.
@@ -53,6 +55,7 @@ impl Default for Listen {
             carbon_tls: None,
             pickle_tls: None,
             cache_query: None,
+            kairosdb_telnet: None,
             allow: Addresses::default(),
             tls: None,
         }
@@ -70,6 +73,7 @@ impl Listen {
             ("listen.carbon_tls", self.carbon_tls),
             ("listen.pickle_tls", self.pickle_tls),
             ("listen.cache_query", self.cache_query),
+            ("listen.kairosdb_telnet", self.kairosdb_telnet),
         ];
         all.into_iter().filter_map(|(key, address)| Some((key, address?)))
     }

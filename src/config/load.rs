@@ -77,6 +77,7 @@ fn listen(raw: raw::Listen, tls: raw::ListenTls, settings: &Settings) -> Result<
         carbon_tls: raw.carbon_tls.0,
         pickle_tls: raw.pickle_tls.0,
         cache_query: raw.cache_query.0,
+        kairosdb_telnet: raw.kairosdb_telnet.0,
         allow: raw.allow.0,
         tls: None,
     };
@@ -207,6 +208,7 @@ fn resolve(raw: Raw, retention: RetentionRules, settings: &Settings) -> Result<C
         own_metrics: OwnMetrics {
             interval: raw.telemetry.carbon_interval.0,
             prefix: raw.telemetry.carbon_prefix.0,
+            otlp_endpoint: raw.telemetry.otlp_endpoint.0,
         },
     })
 }
@@ -228,6 +230,9 @@ fn resolve_store(raw: raw::Store) -> Store {
 fn resolve_http(raw: raw::Http) -> Http {
     Http {
         compress: raw.compress.0,
+        max_connections: to_usize(raw.max_connections.0),
+        idle_timeout: raw.idle_timeout.0,
+        hsts: raw.hsts.0,
         max_import_bytes: to_usize(raw.max_import_bytes.0),
         allow_origins: raw.allow_origins.0,
     }
@@ -282,6 +287,7 @@ fn resolve_ingest(raw: raw::Ingest) -> Ingest {
         max_name_bytes: to_usize(raw.max_name_bytes.0),
         max_connections: to_usize(raw.max_connections.0),
         idle_timeout: raw.idle_timeout.0,
+        max_unfinished_bytes: to_usize(raw.max_unfinished_bytes.0),
         max_creates_per_second: raw.max_creates_per_second.0,
         max_metrics: raw.max_metrics.0,
         max_future: raw.max_future.0,
@@ -303,6 +309,9 @@ fn resolve_query(raw: raw::Query) -> Query {
         max_events: to_usize(raw.max_events.0),
         render_timeout: raw.render_timeout.0,
         max_concurrent: to_usize(raw.max_concurrent.0),
+        max_concurrent_each: to_usize(raw.max_concurrent_each.0),
+        cores: to_usize(raw.cores.0),
+        niceness: u8::try_from(raw.niceness.0).expect("its kind allows 0 to 19"),
         memory: to_usize(raw.memory.bytes()),
         memory_each: to_usize(raw.memory_each.0),
         memory_wait: raw.memory_wait.0,

@@ -64,6 +64,7 @@ sections! {
         carbon_tls: Listener = r#""off""#, "Carbon plaintext over TLS, with the certificate of `[listen.tls]`.";
         pickle_tls: Listener = r#""off""#, "Carbon pickle over TLS.";
         cache_query: Listener = r#""off""#, "Carbon's cache queries, for graphite-web's `CARBONLINK_HOSTS`; carbon's own port is 7002.";
+        kairosdb_telnet: Listener = r#""off""#, "KairosDB's and OpenTSDB's lines, `put cpu.load 1700000000 0.5 host=a`, over TCP; their own port is 4242.";
         allow: AddressList = "[]", "Addresses and networks, such as `\"10.0.0.0/8\"`, that may send points and cache queries: carbon, pickle, both over TLS, and UDP; `[]` allows all. It does not apply to HTTP.";
     }
 
@@ -126,6 +127,7 @@ sections! {
         max_name_bytes: Size<1> = r#""4KiB""#, "Longest metric name, including tags.";
         max_connections: Positive = "10_000", "Open carbon connections, plaintext and pickle together.";
         idle_timeout: Time<0> = r#""10m""#, "Close a connection after this long without traffic; 0 means never.";
+        max_unfinished_bytes: Size<65_536> = r#""64MiB""#, "Memory for lines and frames whose end has not arrived, over all connections, beyond 4 KiB for each; a connection that needs more is closed.";
         max_creates_per_second: AnyNumber = "0", "New metrics per second; 0 means no limit.";
         max_metrics: AnyNumber = "0", "Metrics in total; 0 means no limit.";
         max_future: Time<0> = r#""1d""#, "Reject points further ahead of the clock than this.";
@@ -155,6 +157,9 @@ sections! {
 
     http: Http "http" "HTTP options." {
         compress: Switch = "true", "Compress answers with gzip for clients that accept it.";
+        max_connections: Positive = "10_000", "Open HTTP connections; one more is closed at once. When three quarters are taken, those without a request stay for two seconds only.";
+        idle_timeout: Time<0> = r#""2m""#, "Close a connection that has no request under way for this long; a request counts once its head is complete. 0 means never.";
+        hsts: Time<0> = r#""0s""#, "Tell browsers over TLS to reach this host by TLS alone for this long (`Strict-Transport-Security`); 0 means not to. It holds for every port of the host name: other programs there, such as a Grafana without TLS, become unreachable for these browsers.";
         max_import_bytes: Size<1024> = r#""64MiB""#, "Most bytes that one call of `/internal/import` may bring, or one of `/internal/export` may answer.";
         allow_origins: OriginList = "[]", "Pages of these origins, such as `\"https://grafana.example\"`, may read answers in the browser (CORS); `\"*\"` allows all.";
     }
@@ -183,6 +188,9 @@ sections! {
         max_events: Positive = "10_000", "Most events in one answer of `/events/get_data`, and most that one `events()` may count.";
         render_timeout: Time<1> = r#""1m""#, "How long one render may take.";
         max_concurrent: Positive = "64", "Most renders and finds that run at once; others wait.";
+        max_concurrent_each: Positive = "32", "Most renders and finds that one user runs at once, or one address without a login; others wait for ten seconds and then get 429 with `Retry-After`.";
+        cores: AnyNumber = "0", "Cores that queries may use, on Linux; 0 means all. Points always have all.";
+        niceness: Number<0, 19> = "10", "How far the threads of queries step back, on Linux, when a core is wanted for points too: from 0 (not at all) to 19.";
         memory: Memory = r#""25%""#, "Memory that all queries together may use: a size, or a share of this machine's memory (of the container's, if that is less).";
         memory_each: Size<1_048_576> = r#""256MiB""#, "Memory that one query may use.";
         memory_wait: Time<0> = r#""5s""#, "How long a query waits while the others use all of `query.memory`; then it is answered with 503.";
@@ -205,6 +213,7 @@ sections! {
     telemetry: OwnMetrics "telemetry" "This server's own numbers. Prometheus can always read them at `/internal/metrics`." {
         carbon_interval: Time<0> = r#""1m""#, "How often to also store them as metrics, under carbon's names; 0 means never.";
         carbon_prefix: Text = r#""carbon.agents.{host}""#, "Prefix of these metrics; `{host}` is the host name, with `_` in place of dots.";
+        otlp_endpoint: MaybeText = r#""""#, "The OpenTelemetry collector to send spans to, such as `\"http://127.0.0.1:4318\"`; `\"\"` leaves it to `OTEL_EXPORTER_OTLP_ENDPOINT`. Needs a server that was built with the feature `otlp`.";
     }
 
     rules: NameRules "rules" "Carbon's rules for incoming names. The files are reloaded when they change; if one is invalid, the old rules stay in force." {

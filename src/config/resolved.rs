@@ -76,11 +76,17 @@ pub struct OwnMetrics {
     pub interval: Duration,
     /// Prefix of their names.
     pub prefix: String,
+    /// The collector that spans go to.
+    pub otlp_endpoint: Option<String>,
 }
 
 impl Default for OwnMetrics {
     fn default() -> Self {
-        Self { interval: Duration::from_secs(60), prefix: "carbon.agents.{host}".to_owned() }
+        Self {
+            interval: Duration::from_secs(60),
+            prefix: "carbon.agents.{host}".to_owned(),
+            otlp_endpoint: None,
+        }
     }
 }
 
@@ -163,6 +169,8 @@ pub struct Ingest {
     pub max_connections: usize,
     /// A connection without traffic is closed after this; zero means never.
     pub idle_timeout: Duration,
+    /// Bytes of unfinished lines and frames, over all connections.
+    pub max_unfinished_bytes: usize,
     /// New metrics per second; 0 means no limit.
     pub max_creates_per_second: u64,
     /// Metrics in total; 0 means no limit.
@@ -184,13 +192,26 @@ pub struct Http {
     pub compress: bool,
     /// Pages of these origins may read answers.
     pub allow_origins: PageOrigins,
+    /// Open connections.
+    pub max_connections: usize,
+    /// How long a connection may have no request; zero means for ever.
+    pub idle_timeout: Duration,
+    /// How long browsers are to remember that there is TLS; zero means not at all.
+    pub hsts: Duration,
     /// Most bytes of bundles in one call.
     pub max_import_bytes: usize,
 }
 
 impl Default for Http {
     fn default() -> Self {
-        Self { compress: true, allow_origins: PageOrigins::default(), max_import_bytes: 64 << 20 }
+        Self {
+            compress: true,
+            allow_origins: PageOrigins::default(),
+            max_connections: 10_000,
+            idle_timeout: Duration::from_secs(120),
+            hsts: Duration::ZERO,
+            max_import_bytes: 64 << 20,
+        }
     }
 }
 
@@ -232,6 +253,12 @@ pub struct Query {
     pub render_timeout: Duration,
     /// Most renders and finds that run at once; others wait.
     pub max_concurrent: usize,
+    /// Most of these of one user.
+    pub max_concurrent_each: usize,
+    /// Cores that queries may use; 0 means all.
+    pub cores: usize,
+    /// How far their threads step back.
+    pub niceness: u8,
     /// Bytes that all queries together may use.
     pub memory: usize,
     /// Bytes that one query may use.
@@ -264,6 +291,7 @@ impl Default for Ingest {
             max_name_bytes: 4096,
             max_connections: 10_000,
             idle_timeout: Duration::from_secs(600),
+            max_unfinished_bytes: 64 << 20,
             max_creates_per_second: 0,
             max_metrics: 0,
             max_future: Duration::from_secs(86_400),
@@ -287,6 +315,9 @@ impl Default for Query {
             max_events: 10_000,
             render_timeout: Duration::from_secs(60),
             max_concurrent: 64,
+            max_concurrent_each: 32,
+            cores: 0,
+            niceness: 10,
             memory: usize::try_from(machine::share(25)).unwrap_or(usize::MAX),
             memory_each: 256 << 20,
             memory_wait: Duration::from_secs(5),

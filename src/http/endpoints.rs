@@ -1,5 +1,8 @@
 //! The table of endpoints. The routes, the roles, the answer to a wrong path and `docs/HTTP.md` are all made from it.
 
+mod ceres;
+mod labelled;
+
 use std::sync::Arc;
 
 use axum::handler::Handler;
@@ -12,8 +15,6 @@ use super::{
     functions, index, info, queries, render, retention, session, tags, top, write,
 };
 use plumbago_model::Role;
-
-mod doors;
 
 type Route = MethodRouter<Arc<Gate>>;
 
@@ -62,6 +63,7 @@ const FIND: &[&str] = &[
     "query.max_find_hits",
     "query.find_timeout",
     "query.max_concurrent",
+    "query.max_concurrent_each",
     "query.memory_each",
     "query.memory",
 ];
@@ -70,6 +72,7 @@ const RENDER: &[&str] = &[
     "query.max_points",
     "query.render_timeout",
     "query.max_concurrent",
+    "query.max_concurrent_each",
     "query.memory_each",
     "query.memory",
 ];
@@ -141,9 +144,9 @@ pub(super) const GROUPS: &[Group] = &[
     Group { name: "Operators", endpoints: OPERATORS },
     Group { name: "The metric browser", endpoints: BROWSER },
     Group { name: "carbonapi", endpoints: CARBONAPI },
-    Group { name: "KairosDB", endpoints: doors::KAIROSDB },
-    Group { name: "OpenTSDB", endpoints: doors::OPENTSDB },
-    Group { name: "Ceres", endpoints: doors::CERES },
+    Group { name: "KairosDB", endpoints: labelled::KAIROSDB },
+    Group { name: "OpenTSDB", endpoints: labelled::OPENTSDB },
+    Group { name: "Ceres", endpoints: ceres::CERES },
 ];
 
 const GRAPHITE: &[Endpoint] = &[

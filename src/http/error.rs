@@ -77,6 +77,11 @@ pub(super) enum Failure {
     /// Too many requests are running.
     #[error("too many queries are running; try again in a moment, or raise query.max_concurrent")]
     Busy,
+    /// Too many of the same user.
+    #[error(
+        "you have {0} queries running already; wait for some of them to end, or raise query.max_concurrent_each"
+    )]
+    TooMany(usize),
     /// The server cannot do it now.
     #[error("{0}")]
     NotReady(String),
@@ -114,6 +119,7 @@ impl Failure {
             Failure::Memory(_) => Refusal::Memory,
             Failure::Crowded(_) => Refusal::Crowded,
             Failure::Busy => Refusal::Busy,
+            Failure::TooMany(_) => Refusal::User,
             Failure::Deadline(_) => Refusal::Deadline,
             Failure::Abandoned => Refusal::Abandoned,
             Failure::Cancelled => Refusal::Cancelled,
@@ -125,7 +131,7 @@ impl Failure {
     fn finish(self, mut response: Response) -> Response {
         let headers = response.headers_mut();
         match &self {
-            Failure::Busy | Failure::Crowded(_) => {
+            Failure::Busy | Failure::TooMany(_) | Failure::Crowded(_) => {
                 _ = headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"))
             }
             Failure::Wait(_, seconds) | Failure::Overloaded(_, seconds) => {
@@ -147,7 +153,7 @@ impl Failure {
         match self {
             Failure::Invalid(_) | Failure::Refused(_) | Failure::BrokenBody(_) => StatusCode::BAD_REQUEST,
             Failure::LogIn(..) => StatusCode::UNAUTHORIZED,
-            Failure::Wait(..) => StatusCode::TOO_MANY_REQUESTS,
+            Failure::Wait(..) | Failure::TooMany(_) => StatusCode::TOO_MANY_REQUESTS,
             Failure::Forbidden(_) => StatusCode::FORBIDDEN,
             Failure::NotFound(_) => StatusCode::NOT_FOUND,
             Failure::Method(_) => StatusCode::METHOD_NOT_ALLOWED,

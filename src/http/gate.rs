@@ -6,21 +6,18 @@
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use axum::extract::connect_info::Connected;
 use axum::extract::{ConnectInfo, FromRequestParts, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
-use axum::serve::IncomingStream;
 
 use super::endpoints::Endpoint;
 use super::error::Failure;
 use super::queries::memory::Memory;
-use super::request_line::Forgiving;
 use super::wire::Shown;
-use super::{Api, basic, local, session, tenancy};
-use crate::auth::{ANONYMOUS, Denied, Doorman, Offer};
+use super::{Api, local, session, tenancy};
+use crate::auth::{ANONYMOUS, Denied, Doorman, Offer, shown};
 use crate::config::{Addresses, Auth, Ceres, Kairosdb, Tenancy};
 use crate::parse::Limits;
 use crate::telemetry::TurnedAway;
@@ -41,15 +38,14 @@ pub(super) struct Peer {
 }
 
 impl Peer {
+    /// Whoever connects from this address.
+    pub(super) fn new(address: SocketAddr, shown: Option<Shown>) -> Self {
+        Self { address, shown }
+    }
+
     /// Without the port, and an IPv4 address as one.
     pub(super) fn ip(&self) -> IpAddr {
         self.address.ip().to_canonical()
-    }
-}
-
-impl Connected<IncomingStream<'_, Forgiving>> for Peer {
-    fn connect_info(stream: IncomingStream<'_, Forgiving>) -> Self {
-        Self { address: *stream.remote_addr(), shown: stream.io().shown() }
     }
 }
 
@@ -81,10 +77,11 @@ impl Gate {
         Self { api, doorman, anonymous, proxy_header, proxies, tenancy }
     }
 
-    /// Is an endpoint open to everybody, so that nobody need be asked?
+    /// Is an endpoint open to everybody, so that nobody need be asked? Behind a proxy, the gate finds out who is at the other end of it.
     pub(super) fn leaves_open(&self, endpoint: &Endpoint) -> bool {
         let asks_for_tenant = self.tenancy.enabled && endpoint.role > Role::None;
-        self.doorman.is_none() && endpoint.role <= self.anonymous && !asks_for_tenant
+        let is_open = self.doorman.is_none() && self.proxies.is_empty();
+        is_open && endpoint.role <= self.anonymous && !asks_for_tenant
     }
 
     /// Whether callers are tenants.
@@ -230,7 +227,7 @@ impl Gate {
             return Ok(name.to_str().map_or(Offer::Unreadable, |name| Offer::Vouched(name.to_owned())));
         }
         if let Some(value) = headers.get(header::AUTHORIZATION) {
-            return Ok(value.to_str().ok().and_then(basic::offer).unwrap_or(Offer::Unreadable));
+            return Ok(value.to_str().ok().and_then(shown::authorization).unwrap_or(Offer::Unreadable));
         }
         if let Some(id) = session::of(headers) {
             if !is_own_page(request) {
@@ -276,6 +273,11 @@ impl Gate {
         }
         Ok(standing)
     }
+}
+
+/// Did the request come to us over TLS?
+pub(super) fn is_over_tls(request: &Request) -> bool {
+    peer(request).is_some_and(|peer| peer.shown.is_some())
 }
 
 fn peer(request: &Request) -> Option<&Peer> {

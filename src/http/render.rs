@@ -287,7 +287,7 @@ impl Ask {
         cancel.begin(Phase::Write);
         cancel.take(self.room(&series))?;
         let range = TimeRange { from: self.request.from, until: self.request.until };
-        let picture = picture::draw(&series, options, range, &self.request.tz, format)?;
+        let picture = picture::draw(&series, options, range, &self.request.tz, format, cancel)?;
         Ok(Drawn { text: Written::Whole(picture), broken: rendered.broken })
     }
 }

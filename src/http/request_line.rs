@@ -10,32 +10,29 @@
 )]
 
 use std::io;
-use std::net::SocketAddr;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use axum::serve::Listener;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-
-use super::wire::{Port, Shown, Wire};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// As much of a header line as is needed to know `content-length: 18446744073709551615`.
 const HEADER_START: usize = 64;
 
-/// A listener whose connections accept such URLs.
-pub(super) struct Forgiving(pub(super) Port);
+/// Bytes of a head that every connection may have without asking.
+const FREE: usize = 8 * 1024;
 
-impl Listener for Forgiving {
-    type Io = Mending<Wire>;
-    type Addr = SocketAddr;
+/// Bytes that all unfinished heads may have beyond that.
+const ALL_HEADS: usize = 64 << 20;
 
-    async fn accept(&mut self) -> (Self::Io, Self::Addr) {
-        let (stream, peer) = Listener::accept(&mut self.0).await;
-        (Mending::new(stream), peer)
-    }
+/// The memory of heads that are longer than most, and not finished. Without a bound, many who never finish theirs could fill it.
+#[derive(Clone, Debug)]
+pub(super) struct Heads(Arc<Semaphore>);
 
-    fn local_addr(&self) -> io::Result<Self::Addr> {
-        self.0.local_addr()
+impl Default for Heads {
+    fn default() -> Self {
+        Self(Arc::new(Semaphore::new(ALL_HEADS)))
     }
 }
 
@@ -49,6 +46,10 @@ pub(super) struct Mending<S> {
     /// Corrected bytes that are not handed on yet, from `handed` on.
     mended: Vec<u8>,
     handed: usize,
+    /// Bytes of the head so far, and what it has borrowed for them.
+    head_bytes: usize,
+    borrowed: Option<OwnedSemaphorePermit>,
+    heads: Heads,
 }
 
 /// The part of a request that the next byte belongs to.
@@ -75,17 +76,48 @@ fn is_wrong(byte: u8) -> bool {
     matches!(byte, 0..=0x1f | b'"' | b'<' | b'>' | b'\\' | b'^' | b'`' | b'{' | b'|' | b'}' | 0x7f..)
 }
 
-impl Mending<Wire> {
-    /// Where the name of its client will be, if it is encrypted.
-    pub(super) fn shown(&self) -> Option<Shown> {
-        self.stream.shown()
-    }
-}
-
 impl<S> Mending<S> {
-    fn new(stream: S) -> Self {
-        let (header, mended) = (Vec::new(), Vec::new());
-        Self { stream, part: RequestPart::Method, header, body: Body::Length(0), mended, handed: 0 }
+    pub(super) fn new(stream: S, heads: Heads) -> Self {
+        Self {
+            stream,
+            part: RequestPart::Method,
+            header: Vec::new(),
+            body: Body::Length(0),
+            mended: Vec::new(),
+            handed: 0,
+            head_bytes: 0,
+            borrowed: None,
+            heads,
+        }
+    }
+
+    /// Notes that so many bytes were read, and borrows memory for a head that is long and not finished.
+    fn count(&mut self, bytes: usize) -> io::Result<()> {
+        if matches!(self.part, RequestPart::Body(_) | RequestPart::Lost) {
+            (self.head_bytes, self.borrowed) = (0, None);
+            return Ok(());
+        }
+        self.head_bytes = if self.header.is_empty() && self.part == RequestPart::Method {
+            0
+        } else {
+            self.head_bytes + bytes
+        };
+        let wanted = self.head_bytes.saturating_sub(FREE);
+        let missing =
+            wanted - self.borrowed.as_ref().map_or(0, OwnedSemaphorePermit::num_permits).min(wanted);
+        if missing > 0 {
+            let missing = u32::try_from(missing).map_err(io::Error::other)?;
+            let more = Arc::clone(&self.heads.0)
+                .try_acquire_many_owned(missing)
+                .map_err(|_| io::Error::other("too many heads of requests are long and not finished"))?;
+            match &mut self.borrowed {
+                Some(borrowed) => borrowed.merge(more),
+                none => *none = Some(more),
+            }
+        } else if wanted == 0 {
+            self.borrowed = None;
+        }
+        Ok(())
     }
 
     /// Checks what was read. Returns a corrected copy, if something had to change.
@@ -196,9 +228,10 @@ impl<S: AsyncRead + Unpin> AsyncRead for Mending<S> {
         if self.mended.is_empty() {
             let before = out.filled().len();
             ready!(Pin::new(&mut self.stream).poll_read(cx, out))?;
-            let Some(mended) = self.skim(out.filled().get(before..).unwrap_or_default()) else {
-                return Poll::Ready(Ok(()));
-            };
+            let read = out.filled().get(before..).unwrap_or_default();
+            let mended = self.skim(read);
+            self.count(read.len())?;
+            let Some(mended) = mended else { return Poll::Ready(Ok(())) };
             out.set_filled(before);
             self.mended = mended;
         }
@@ -241,7 +274,7 @@ mod tests {
 
     /// What comes out when `bytes` are read in pieces.
     fn mended(bytes: &[u8], piece: usize) -> Vec<u8> {
-        let mut mending = Mending::new(());
+        let mut mending = Mending::new((), Heads::default());
         let parts = bytes.chunks(piece.max(1));
         parts.flat_map(|part| mending.skim(part).unwrap_or_else(|| part.to_vec())).collect()
     }

@@ -8,7 +8,7 @@ use axum::middleware::{Next, from_fn, from_fn_with_state};
 
 use super::endpoints::{Endpoint, endpoints};
 use super::gate::Gate;
-use super::{Api, info, trace, transfer};
+use super::{Api, guards, info, trace, transfer};
 use crate::config;
 
 type Routes = Router<Arc<Gate>>;
@@ -18,7 +18,12 @@ pub(super) fn router(api: Arc<Api>, gate: Gate, config: &config::Http) -> Router
     let gate = Arc::new(gate);
     let routes = endpoints().fold(Routes::new(), |routes, endpoint| add(routes, endpoint, &gate));
     let routes = transfer::layers(routes.fallback(info::unknown), config);
-    routes.layer(from_fn_with_state(api, trace::record)).with_state(gate)
+    let routes = routes.layer(from_fn_with_state(api, trace::record));
+    let routes = match guards::only_tls(config.hsts) {
+        Some(rule) => routes.layer(from_fn_with_state(rule, guards::remember_tls)),
+        None => routes,
+    };
+    routes.with_state(gate)
 }
 
 fn add(routes: Routes, endpoint: &'static Endpoint, gate: &Arc<Gate>) -> Routes {

@@ -1,6 +1,5 @@
 //! The listeners: they accept connections until the stop, then lets running requests finish.
 
-use std::future::IntoFuture as _;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,8 +8,8 @@ use jiff::tz::TimeZone;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
-use super::gate::{Gate, Peer};
-use super::request_line::Forgiving;
+use super::connections::{Connections, told_to};
+use super::gate::Gate;
 use super::wire::Port;
 use super::workers::Workers;
 use super::{Api, Backend, router};
@@ -87,10 +86,10 @@ pub async fn serve(listeners: Listeners, service: Service, stop: watch::Receiver
     });
     let gate = Gate::new(Arc::clone(&api), &auth, doorman);
     let router = router::router(api, gate, &http);
+    let connections = Arc::new(Connections::new(&http, Arc::clone(&telemetry)));
     let open = |listener, certificate| {
-        let service = router.clone().into_make_service_with_connect_info::<Peer>();
-        let port = Forgiving(Port::new(listener, certificate, Arc::clone(&telemetry)));
-        axum::serve(port, service).with_graceful_shutdown(told_to(stop.clone())).into_future()
+        let port = Port::new(listener, certificate, Arc::clone(&telemetry));
+        Arc::clone(&connections).serve(port, router.clone(), stop.clone())
     };
     let plain = listeners.http.map(|listener| open(listener, None));
     let encrypted = listeners.https.map(|(listener, certificate)| open(listener, Some(certificate)));
@@ -109,9 +108,4 @@ async fn maybe(serving: Option<impl Future<Output = io::Result<()>>>) -> io::Res
         Some(serving) => serving.await,
         None => Ok(()),
     }
-}
-
-/// Ends when `stop` turns true, or when its sender is gone, because then the server is stopping, too.
-async fn told_to(mut stop: watch::Receiver<bool>) {
-    let _ = stop.wait_for(|stop| *stop).await;
 }

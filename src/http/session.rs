@@ -12,17 +12,15 @@ use super::gate::Gate;
 use super::params::Params;
 use super::{browser, local, reply};
 use crate::auth::Denied;
-
-const COOKIE: &str = "plumbago_session";
+use crate::auth::shown::{self, SESSION_COOKIE};
 
 /// Longest form.
 const MOST: usize = 16 * 1024;
 
 /// The session of a request.
 pub(super) fn of(headers: &HeaderMap) -> Option<&str> {
-    let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
-    let mut pairs = cookies.flat_map(|text| text.split(';')).filter_map(|pair| pair.trim().split_once('='));
-    pairs.find(|(name, _)| *name == COOKIE).map(|(_, id)| id)
+    let mut cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+    cookies.find_map(shown::session)
 }
 
 /// `GET /login`: the form.
@@ -84,7 +82,7 @@ fn check_site(request: &Request) -> Result<(), Failure> {
 
 fn set(response: &mut Response, id: &str, seconds: u64, is_encrypted: bool) {
     let secure = if is_encrypted { "; Secure" } else { "" };
-    let text = format!("{COOKIE}={id}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}");
+    let text = format!("{SESSION_COOKIE}={id}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}");
     // The id is made of digits and letters.
     if let Ok(value) = HeaderValue::try_from(text) {
         response.headers_mut().insert(header::SET_COOKIE, value);

@@ -31,6 +31,8 @@ pub(super) async fn record(State(api): State<Arc<Api>>, mut request: Request, ne
         path = request.uri().path(),
         trace = origin.trace.as_deref(),
     );
+    #[cfg(feature = "otlp")]
+    go_on(&span, request.headers());
     request.extensions_mut().insert(origin);
     let answer = async {
         let mut response = next.run(request).await;
@@ -47,6 +49,13 @@ pub(super) async fn record(State(api): State<Arc<Api>>, mut request: Request, ne
         response
     };
     answer.instrument(span).await
+}
+
+/// The span of a request belongs to the trace that its caller has begun.
+#[cfg(feature = "otlp")]
+fn go_on(span: &tracing::Span, headers: &axum::http::HeaderMap) {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    crate::telemetry::otlp::go_on(span, text("traceparent"), text("tracestate"));
 }
 
 /// Measures a request by its endpoint.

@@ -35,13 +35,9 @@ impl Port {
     ) -> Self {
         Self { listener, certificate, telemetry }
     }
-}
 
-impl Listener for Port {
-    type Io = Wire;
-    type Addr = SocketAddr;
-
-    async fn accept(&mut self) -> (Self::Io, Self::Addr) {
+    /// Waits for a connection. One that fails is left out, and so is a moment without room for one.
+    pub(super) async fn accept(&mut self) -> (Wire, SocketAddr) {
         let (stream, peer) = Listener::accept(&mut self.listener).await;
         // Answers are written in one piece, so waiting for more data would only delay them.
         if let Err(error) = stream.set_nodelay(true) {
@@ -54,10 +50,6 @@ impl Listener for Port {
             }
         };
         (wire, peer)
-    }
-
-    fn local_addr(&self) -> io::Result<Self::Addr> {
-        self.listener.local_addr()
     }
 }
 

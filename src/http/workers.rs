@@ -3,24 +3,21 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::spawn_blocking;
 use tracing::Span;
 
 use super::answer::Running;
 use super::error::Failure;
 use super::queries::{Queries, Question};
+use super::turns::Turns;
 use crate::config;
 use crate::telemetry::{Refusal, Telemetry};
 use plumbago_model::{Cancel, Phase};
 
-/// A request waits at most this long for its turn. Then it is better to tell the client.
-const MAX_QUEUE_WAIT: Duration = Duration::from_secs(10);
-
 /// Runs queries on threads that may block.
 #[derive(Clone, Debug)]
 pub(super) struct Workers {
-    permits: Arc<Semaphore>,
+    turns: Arc<Turns>,
     queries: Arc<Queries>,
     telemetry: Arc<Telemetry>,
 }
@@ -35,9 +32,9 @@ pub(super) struct Done<T> {
 impl Workers {
     /// As many at once as the configuration allows. They must be made within the runtime that serves requests.
     pub(super) fn new(config: &config::Query, telemetry: Arc<Telemetry>) -> Self {
-        let limit = config.max_concurrent.clamp(1, Semaphore::MAX_PERMITS);
         let queries = Arc::new(Queries::new(config, Arc::clone(&telemetry)));
-        Self { permits: Arc::new(Semaphore::new(limit)), queries, telemetry }
+        let turns = Arc::new(Turns::new(config, Arc::clone(&telemetry)));
+        Self { turns, queries, telemetry }
     }
 
     /// The register of what runs.
@@ -72,14 +69,15 @@ impl Workers {
         T: Send + 'static,
         F: FnOnce(&Cancel) -> Result<T, Failure> + Send + 'static,
     {
-        let permit = self.permit(timeout).await?;
+        let turn = self.turns.take(running.query().asker(), timeout).await?;
         let cancel = running.query().cancel_at(Instant::now() + timeout);
         let span = Span::current();
         let task = spawn_blocking(move || {
-            let _permit = permit;
+            let _turn = turn;
+            // The phases are parts of the request.
+            let _inside = span.enter();
             cancel.begin(Phase::Plan);
-            let done =
-                span.in_scope(|| cancel.check().map_err(|_| Failure::Abandoned).and_then(|()| work(&cancel)));
+            let done = cancel.check().map_err(|_| Failure::Abandoned).and_then(|()| work(&cancel));
             cancel.begin(Phase::Send);
             done
         });
@@ -94,33 +92,5 @@ impl Workers {
         }
         running.query().ended(refusal.map_or("failed", |refusal| refusal.label()));
         failure
-    }
-
-    async fn permit(&self, timeout: Duration) -> Result<OwnedSemaphorePermit, Failure> {
-        if let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() {
-            return Ok(permit);
-        }
-        let _waiting = Waiting::begin(&self.telemetry);
-        let turn = Arc::clone(&self.permits).acquire_owned();
-        match tokio::time::timeout(timeout.min(MAX_QUEUE_WAIT), turn).await {
-            Ok(Ok(permit)) => Ok(permit),
-            _ => Err(Failure::Busy),
-        }
-    }
-}
-
-/// Counts a query while it waits, also if its client leaves meanwhile.
-struct Waiting<'a>(&'a Telemetry);
-
-impl<'a> Waiting<'a> {
-    fn begin(telemetry: &'a Telemetry) -> Self {
-        telemetry.queries_waiting.add(1);
-        Self(telemetry)
-    }
-}
-
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        self.0.queries_waiting.sub(1);
     }
 }

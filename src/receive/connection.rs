@@ -10,6 +10,7 @@ use tokio::net::TcpStream;
 use super::buffers::{Loan, Spare};
 use super::frames::Frames;
 use super::intake::Intake;
+use super::limits::Carried;
 use super::lines::Lines;
 use super::stop::{Phase, Stop};
 use super::tcp::Service;
@@ -36,6 +37,14 @@ pub(super) trait Protocol: Send + 'static {
         intake: &Intake,
         stop: &mut Stop,
     ) -> impl Future<Output = Next> + Send;
+
+    /// What the sender is told about what it sent last; nothing in most protocols.
+    fn reply(&mut self) -> Vec<u8> {
+        Vec::new()
+    }
+
+    /// Bytes that wait for their end.
+    fn carried(&self) -> usize;
 
     /// Counts what the sender did not finish.
     fn end(&self, intake: &Intake);
@@ -98,6 +107,7 @@ async fn receive<P: Protocol>(
     stop: &mut Stop,
 ) -> End {
     let (mut farewell, mut half_closed) = (false, false);
+    let mut carried = Carried::new(intake.unfinished.clone());
     // The longest that the sender was silent for since the stop.
     let mut pause = Duration::ZERO;
     loop {
@@ -131,6 +141,15 @@ async fn receive<P: Protocol>(
                     return End::Junk;
                 }
                 drop(loan);
+                let reply = protocol.reply();
+                if !reply.is_empty() {
+                    wire.answer(&reply).await;
+                }
+                if !carried.cover(protocol.carried()) {
+                    let detail = "too many lines and frames of all connections wait for their ends, closing the connection";
+                    intake.refuse_whole(Reject::Overload, &[], &detail);
+                    return End::Junk;
+                }
                 if full {
                     // More is waiting: let the other connections have their turn first.
                     tokio::task::yield_now().await;
@@ -187,7 +206,12 @@ impl Protocol for PlaintextLines {
         intake.deliver(&batch, stop).await;
         intake.telemetry.points_received.add(lines);
         spare.keep(batch);
+        self.0.release();
         Next::Read
+    }
+
+    fn carried(&self) -> usize {
+        self.0.unfinished().len()
     }
 
     /// A line without its end may be cut anywhere, even in the middle of a number: storing it could store a wrong point.
@@ -233,6 +257,10 @@ impl Protocol for PickleFrames {
             intake.telemetry.points_received.add(elements);
             spare.keep(batch);
         }
+    }
+
+    fn carried(&self) -> usize {
+        self.0.unfinished().len()
     }
 
     fn end(&self, intake: &Intake) {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::buffers::Buffers;
-use super::limits::{Backoff, Connections};
+use super::limits::{Backoff, Connections, Unfinished};
 use super::stop::{Phase, Stop};
 use super::{Sampler, Sink};
 use crate::config::{Addresses, Ingest};
@@ -20,6 +20,7 @@ pub(super) struct Intake {
     pub(super) telemetry: Arc<Telemetry>,
     pub(super) buffers: Arc<Buffers>,
     pub(super) connections: Connections,
+    pub(super) unfinished: Unfinished,
     sink: Arc<dyn Sink>,
     sampler: Arc<Sampler>,
     /// Who may send; nobody listed means everybody.
@@ -30,6 +31,7 @@ impl Intake {
     pub(super) fn new(sink: Arc<dyn Sink>, config: Ingest, telemetry: Arc<Telemetry>) -> Self {
         Self {
             connections: Connections::new(config.max_connections, Arc::clone(&telemetry)),
+            unfinished: Unfinished::new(config.max_unfinished_bytes),
             config,
             telemetry,
             buffers: Arc::default(),
@@ -52,6 +54,7 @@ impl Intake {
             telemetry: Arc::clone(&self.telemetry),
             buffers: Arc::clone(&self.buffers),
             connections: self.connections.clone(),
+            unfinished: self.unfinished.clone(),
             sink: Arc::clone(&self.sink).within(scope),
             sampler: Arc::clone(&self.sampler),
             allowed: self.allowed.clone(),

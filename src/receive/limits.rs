@@ -14,6 +14,50 @@ pub(super) struct Connections {
     telemetry: Arc<Telemetry>,
 }
 
+/// Bytes of an unfinished line or frame that every connection may keep without asking: more than a usual line.
+const FREE: usize = 4096;
+
+/// The memory that unfinished lines and frames of all connections may take beyond that. Without a bound, thousands of connections could
+/// each send most of a frame and stop.
+#[derive(Clone, Debug)]
+pub(super) struct Unfinished(Arc<Semaphore>);
+
+impl Unfinished {
+    pub(super) fn new(most: usize) -> Self {
+        Self(Arc::new(Semaphore::new(most.min(Semaphore::MAX_PERMITS))))
+    }
+}
+
+/// What one connection has of it.
+#[derive(Debug)]
+pub(super) struct Carried {
+    all: Unfinished,
+    held: Option<OwnedSemaphorePermit>,
+}
+
+impl Carried {
+    pub(super) fn new(all: Unfinished) -> Self {
+        Self { all, held: None }
+    }
+
+    /// Takes what is missing for so many bytes, or gives back what is too much. False if there is not enough for all.
+    pub(super) fn cover(&mut self, bytes: usize) -> bool {
+        let wanted = bytes.saturating_sub(FREE);
+        if wanted == 0 {
+            self.held = None;
+            return true;
+        }
+        let has = self.held.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
+        let missing = u32::try_from(wanted.saturating_sub(has)).unwrap_or(u32::MAX);
+        let Ok(more) = Arc::clone(&self.all.0).try_acquire_many_owned(missing) else { return false };
+        match &mut self.held {
+            Some(held) => held.merge(more),
+            none => *none = Some(more),
+        }
+        true
+    }
+}
+
 /// One open connection; counted until it is dropped.
 #[derive(Debug)]
 pub(super) struct Permit {
@@ -81,6 +125,17 @@ mod tests {
         drop(held);
         assert!(connections.admit().is_some());
         assert_eq!((telemetry.connections.get(), telemetry.connections_refused.get()), (0, 1));
+    }
+
+    #[test]
+    fn what_is_not_finished_is_bounded_over_all_connections() {
+        let all = Unfinished::new(10_000);
+        let (mut one, mut two) = (Carried::new(all.clone()), Carried::new(all.clone()));
+        assert!(one.cover(FREE) && one.cover(FREE + 4000) && one.cover(FREE + 6000));
+        assert!(two.cover(FREE + 4000) && !two.cover(FREE + 4001), "there is no more");
+        assert!(one.cover(10) && two.cover(FREE + 10_000), "a finished line gives its memory back");
+        drop(two);
+        assert_eq!(all.0.available_permits(), 10_000);
     }
 
     #[test]

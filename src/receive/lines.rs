@@ -34,8 +34,7 @@ impl Lines {
     /// Consumes a read. Calls `too_long` with the start of an unfinished line once it exceeds the limit; that line is then
     /// dropped. (The parser checks the length of whole lines.)
     pub(super) fn feed<'a>(&'a mut self, read: &'a [u8], too_long: impl FnMut(&[u8])) -> Whole<'a> {
-        self.joined.clear();
-        self.joined.shrink_to(KEPT_BYTES);
+        self.release();
         let Some(first_end) = memchr(b'\n', read).map(|at| at + 1) else {
             self.carry(read, too_long);
             return Whole { joined: &[], rest: &[] };
@@ -54,6 +53,12 @@ impl Lines {
         let (rest, unfinished) = rest.split_at(last_end);
         self.carry(unfinished, too_long);
         Whole { joined: &self.joined, rest }
+    }
+
+    /// Gives the memory of the line back that the last read finished. A connection may be silent for long.
+    pub(super) fn release(&mut self) {
+        self.joined.clear();
+        self.joined.shrink_to(KEPT_BYTES);
     }
 
     /// The line that was not finished when the connection ended.

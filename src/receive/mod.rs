@@ -16,6 +16,7 @@ mod lines;
 mod sample;
 mod stop;
 mod tcp;
+mod telnet;
 #[cfg(test)]
 mod tests;
 mod tls;
@@ -38,6 +39,7 @@ use intake::Intake;
 use plumbago_model::{Batch, Scope};
 use stop::Stop;
 use tcp::Service;
+use telnet::TelnetLines;
 use tls::Encrypted;
 
 pub use cache_query::Recent;
@@ -102,6 +104,11 @@ impl Receiver {
     /// Pickle over TCP.
     pub fn pickle(&self, listener: TcpListener) -> JoinHandle<()> {
         self.serve(Plain::<PickleFrames>::new(), listener)
+    }
+
+    /// KairosDB's and OpenTSDB's lines over TCP.
+    pub fn telnet(&self, listener: TcpListener) -> JoinHandle<()> {
+        self.serve(Plain::<TelnetLines>::new(), listener)
     }
 
     /// Plaintext over TLS.

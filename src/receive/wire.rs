@@ -16,11 +16,17 @@ const LAST_READS: usize = 64;
 /// How long it takes the runtime to hear of what the kernel has.
 const LAST_LOOK: Duration = Duration::from_millis(2);
 
+/// How long a sender may take to read an answer.
+const ANSWER: Duration = Duration::from_secs(1);
+
 /// A stream of bytes from a sender.
 pub(super) trait Wire: Send {
     /// Waits for bytes before it borrows a buffer; giving up the wait loses none. Zero bytes mean that the sender has
     /// closed.
     fn read(&mut self, buffers: &Arc<Buffers>) -> impl Future<Output = io::Result<(Loan, usize)>> + Send;
+
+    /// Tells the sender something. One who does not read it within a moment is not told.
+    fn answer(&mut self, text: &[u8]) -> impl Future<Output = ()> + Send;
 
     /// Tells the sender that we leave, while all that it has sent can still be read.
     fn half_close(&mut self) -> impl Future<Output = ()> + Send;
@@ -37,6 +43,10 @@ impl Wire for TcpStream {
         let mut loan = buffers.lend();
         let len = AsyncReadExt::read(self, &mut loan.bytes).await?;
         Ok((loan, len))
+    }
+
+    async fn answer(&mut self, text: &[u8]) {
+        let _ = tokio::time::timeout(ANSWER, self.write_all(text)).await;
     }
 
     async fn half_close(&mut self) {
@@ -64,6 +74,10 @@ impl Wire for TlsStream<TcpStream> {
         let mut loan = buffers.lend();
         let len = AsyncReadExt::read(self, &mut loan.bytes).await?;
         Ok((loan, len))
+    }
+
+    async fn answer(&mut self, text: &[u8]) {
+        let _ = tokio::time::timeout(ANSWER, self.write_all(text)).await;
     }
 
     async fn half_close(&mut self) {

@@ -162,7 +162,7 @@ fn merge(engine: &Engine, ending: &Ending) {
 }
 
 fn tell_own_metrics(engine: &Engine, ending: &Ending) {
-    let OwnMetricsConfig { interval, prefix } = &engine.config.own_metrics;
+    let OwnMetricsConfig { interval, prefix, .. } = &engine.config.own_metrics;
     let mut own = OwnMetrics::new(prefix, interval.as_secs_f64(), &engine.telemetry);
     while !ending.wait(*interval) {
         // It is no loss if these points cannot be stored now.

@@ -27,6 +27,7 @@ mod sockets;
 mod source;
 mod storage;
 mod supervisor;
+mod system;
 mod tags;
 mod top;
 mod write;

@@ -14,9 +14,10 @@ use super::background::Background;
 use super::confined::ports;
 use super::engine::Engine;
 use super::sockets::{Reserved, Sockets, certificate};
+use super::system;
 use crate::auth::Doorman;
 use crate::certificate::Inside;
-use crate::config::{Loaded, Sources};
+use crate::config::{Config, Loaded, Sources};
 use crate::http::{self, Backend, Listeners, Service};
 use crate::receive::Receiver;
 use crate::telemetry::Telemetry;
@@ -25,9 +26,8 @@ use plumbago_model::count;
 /// Runs the server until Ctrl-C or SIGTERM; then drains and returns.
 pub fn run(loaded: Loaded, sources: Sources) -> Result<()> {
     let Loaded { config, settings, .. } = loaded;
-    // Two runtimes, so that a disk that stalls the log never stalls a query.
-    let ingest = runtime("ingest")?;
-    let queries = runtime("http")?;
+    system::make_room_for_files(&config);
+    let (ingest, queries) = runtimes(&config)?;
     let sockets = ingest.block_on(Sockets::bind(&config.listen, config.ingest.udp))?;
     let http = config.listen.http.map(|address| Reserved::new("http", address)).transpose()?;
     let https = config.listen.https.map(|address| Reserved::new("https", address)).transpose()?;
@@ -149,12 +149,18 @@ async fn until_the_end(engine: &Arc<Engine>, mut signals: Signals) {
 /// How long a thread for blocking work stays without work. What it has freed goes back to the system only when it ends.
 const IDLE_THREADS: Duration = Duration::from_secs(1);
 
-fn runtime(name: &str) -> Result<Runtime> {
+/// Two, so that a disk that stalls the log never stalls a query, and queries step back behind points.
+fn runtimes(config: &Config) -> Result<(Runtime, Runtime)> {
+    Ok((runtime("ingest", || ())?, runtime("http", system::behind_ingest(config))?))
+}
+
+fn runtime(name: &str, first: impl Fn() + Send + Sync + 'static) -> Result<Runtime> {
     let workers = std::thread::available_parallelism().map_or(2, |n| n.get().clamp(2, 8));
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(workers)
         .thread_name(name)
         .thread_keep_alive(IDLE_THREADS)
+        .on_thread_start(first)
         .enable_all()
         .build();
     runtime.with_context(|| format!("starting the threads for {name}"))
@@ -234,6 +240,9 @@ fn announce(engine: &Engine, sockets: &Sockets<TcpListener>, listeners: &Listene
     }
     if let Some(cache_query) = address(sockets.cache_query.as_ref())? {
         writeln!(out, "queries   {cache_query} (carbon's cache queries)")?;
+    }
+    if let Some(telnet) = address(sockets.kairosdb_telnet.as_ref())? {
+        writeln!(out, "telnet    {telnet} (KairosDB, OpenTSDB)")?;
     }
     let path = std::path::absolute(&engine.config.store.path)?;
     writeln!(out, "data      {} ({})", path.display(), count(engine.index.read().len(), "metric"))?;

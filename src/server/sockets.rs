@@ -54,6 +54,7 @@ pub(super) struct Sockets<Tcp> {
     pub(super) carbon_tls: Option<Tcp>,
     pub(super) pickle_tls: Option<Tcp>,
     pub(super) cache_query: Option<Tcp>,
+    pub(super) kairosdb_telnet: Option<Tcp>,
     /// The certificate for senders that use TLS.
     certificate: Option<Arc<Certificate>>,
 }
@@ -78,6 +79,7 @@ impl Sockets<Reserved> {
             carbon_tls: reserve("carbon_tls", listen.carbon_tls)?,
             pickle_tls: reserve("pickle_tls", listen.pickle_tls)?,
             cache_query: reserve("cache_query", listen.cache_query)?,
+            kairosdb_telnet: reserve("kairosdb_telnet", listen.kairosdb_telnet)?,
             certificate: certificate(listen, Inside::Carbon)?,
         })
     }
@@ -92,6 +94,7 @@ impl Sockets<Reserved> {
             carbon_tls: open(self.carbon_tls)?,
             pickle_tls: open(self.pickle_tls)?,
             cache_query: open(self.cache_query)?,
+            kairosdb_telnet: open(self.kairosdb_telnet)?,
             certificate: self.certificate,
         })
     }
@@ -121,6 +124,7 @@ impl Sockets<TcpListener> {
                     .zip(certificate)
                     .map(|(listener, by)| receiver.pickle_tls(listener, by.clone())),
             ),
+            ("kairosdb_telnet", self.kairosdb_telnet.map(|listener| receiver.telnet(listener))),
             ("cache_query", self.cache_query.map(|listener| receiver.cache_queries(listener, recent))),
         ];
         let watched = |(name, task): (_, Option<_>)| Some(engine.supervisor.watch(name, task?));

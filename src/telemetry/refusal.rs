@@ -11,6 +11,8 @@ pub enum Refusal {
     Crowded,
     /// Too many queries were running for too long.
     Busy,
+    /// Too many queries of the same user were running for too long.
+    User,
     /// It took too long.
     Deadline,
     /// Its client left.
@@ -21,11 +23,12 @@ pub enum Refusal {
 
 impl Refusal {
     /// Every reason.
-    pub const ALL: [Refusal; 7] = [
+    pub const ALL: [Refusal; 8] = [
         Refusal::Limit,
         Refusal::Memory,
         Refusal::Crowded,
         Refusal::Busy,
+        Refusal::User,
         Refusal::Deadline,
         Refusal::Abandoned,
         Refusal::Cancelled,
@@ -38,6 +41,7 @@ impl Refusal {
             Refusal::Memory => "memory",
             Refusal::Crowded => "crowded",
             Refusal::Busy => "busy",
+            Refusal::User => "user",
             Refusal::Deadline => "deadline",
             Refusal::Abandoned => "abandoned",
             Refusal::Cancelled => "cancelled",

@@ -4,6 +4,7 @@ pub(crate) mod create;
 pub(crate) mod find;
 pub(crate) mod ingest;
 pub(crate) mod moving;
+pub(crate) mod overload;
 pub(crate) mod page;
 pub(crate) mod render;
 pub(crate) mod restart;

@@ -10,6 +10,9 @@ pub struct Compare {
     /// The server to compare with: graphite-web, carbonapi or another Plumbago
     #[arg(long, value_name = "URL")]
     pub with: String,
+    /// File with the token for that server, if it asks for a login [default: $PLUMBAGO_OTHER_TOKEN, the token itself]
+    #[arg(long, value_name = "FILE")]
+    pub with_token_file: Option<PathBuf>,
     /// Metrics, globs or expressions
     #[arg(value_name = "TARGET")]
     pub targets: Vec<String>,
@@ -49,6 +52,9 @@ pub struct Fill {
     /// The server that has the points: another Plumbago, graphite-web or carbonapi
     #[arg(long, value_name = "URL")]
     pub from: String,
+    /// File with the token for that server, if it asks for a login [default: $PLUMBAGO_OTHER_TOKEN, the token itself]
+    #[arg(long, value_name = "FILE")]
+    pub from_token_file: Option<PathBuf>,
     /// The metrics; from another Plumbago also with tags
     #[arg(value_name = "GLOB[;TAG=GLOB]...", default_value = "**")]
     pub glob: String,
@@ -69,6 +75,9 @@ pub struct Elsewhere {
     /// Copy to another place: the URL of a server, or the configuration file of another store
     #[arg(long, value_name = "URL|FILE")]
     pub to: Option<String>,
+    /// With --to: file with the token for that server, if it asks for a login [default: $PLUMBAGO_OTHER_TOKEN, the token itself]
+    #[arg(long, value_name = "FILE", requires = "to")]
+    pub to_token_file: Option<PathBuf>,
     /// With --to: new metrics get the retention and aggregation that the rules there give them, instead of keeping their own
     #[arg(long, requires = "to")]
     pub by_rules: bool,

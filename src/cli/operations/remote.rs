@@ -3,62 +3,36 @@
 use std::fmt::Write as _;
 use std::io::{Read, Write};
 use std::net::{TcpStream, ToSocketAddrs as _};
-use std::path::Path;
-use std::sync::OnceLock;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
 use super::secure;
+use super::token::Login;
 use crate::cli::UsageError;
 use crate::config::Config;
 
 /// How long connecting, and most pauses in an answer, may take.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The variable that has the token itself.
-const TOKEN_VARIABLE: &str = "PLUMBAGO_TOKEN";
-
-/// What the command shows to the server that it is for. Other servers, such as that of `fill --from`, do not get it.
-static TOKEN: OnceLock<String> = OnceLock::new();
-
-/// Reads the token of the command from its file, or from the environment. It is no argument, because those are shown to everybody.
-pub(in crate::cli) fn read_token(file: Option<&Path>) -> Result<()> {
-    let text = match file {
-        Some(path) => {
-            std::fs::read_to_string(path).with_context(|| format!("--token-file {}", path.display()))?
-        }
-        None => std::env::var(TOKEN_VARIABLE).unwrap_or_default(),
-    };
-    let token = text.trim();
-    if token.contains(|c: char| !c.is_ascii_graphic()) {
-        let place = file.map_or(TOKEN_VARIABLE.to_owned(), |path| path.display().to_string());
-        bail!(UsageError(format!(
-            "{place} holds more than a token; leave only what `plumbago user add` printed"
-        )));
-    }
-    if !token.is_empty() {
-        TOKEN.get_or_init(|| token.to_owned());
-    }
-    Ok(())
-}
-
 /// An answer that is not 200.
 #[derive(Debug, thiserror::Error)]
-#[error("the server at {authority} answered {status}: {said}{}", hint(status, *.knows_call))]
+#[error("the server at {authority} answered {status}: {said}{}", hint(status, *.knows_call, given_by))]
 pub(super) struct Answered {
     authority: String,
     status: String,
     said: String,
     /// Does it know what it was asked for?
     knows_call: bool,
+    /// By what its token is given.
+    given_by: String,
 }
 
-fn hint(status: &str, knows_call: bool) -> &'static str {
+fn hint(status: &str, knows_call: bool, given_by: &str) -> String {
     match status {
-        "401" => "; give a token by --token-file or PLUMBAGO_TOKEN",
-        _ if knows_call => "",
-        _ => UNKNOWN_CALL,
+        "401" => format!("; give a token by {given_by}"),
+        _ if knows_call => String::new(),
+        _ => UNKNOWN_CALL.to_owned(),
     }
 }
 
@@ -70,14 +44,15 @@ const UNKNOWN_CALL: &str = concat!(
 );
 
 impl Answered {
-    fn new(authority: &str, path: &str, status: &str, said: &[u8]) -> Self {
+    fn new(server: &Server, path: &str, status: &str, said: &[u8]) -> Self {
         let said = String::from_utf8_lossy(said);
         // Ours says in one sentence what is not there. To a call that it does not know, it lists those that it knows.
         let first = said.lines().next().unwrap_or_default().trim();
         let is_ours = first.starts_with("there is no ");
         let knows_call = !(path.starts_with("/internal/") && matches!(status, "404" | "405") && !is_ours);
         let said = if knows_call { said.trim() } else { first };
-        Self { authority: authority.to_owned(), status: status.to_owned(), said: said.to_owned(), knows_call }
+        let (authority, given_by) = (server.authority.clone(), server.login.given_by.clone());
+        Self { authority, status: status.to_owned(), said: said.to_owned(), knows_call, given_by }
     }
 
     /// Is the answer that there is no such thing?
@@ -101,8 +76,8 @@ pub(super) struct Server {
     authority: String,
     /// Does it speak TLS?
     secure: bool,
-    /// Does it get our token?
-    trusted: bool,
+    /// What we show to it.
+    login: Login,
     /// What every path begins with, if it is behind one.
     prefix: String,
     /// Why we talk to it, for errors.
@@ -121,16 +96,16 @@ impl Server {
         let secure = http.is_none();
         let why = "a running server has the store open, but does not answer at this address (listen.http); give the same --config or --set as to `serve`";
         let (authority, prefix) = (address.to_string(), String::new());
-        Ok(Self { authority, secure, trusted: true, prefix, why, pause: Some(TIMEOUT) })
+        Ok(Self { authority, secure, login: Login::own(), prefix, why, pause: Some(TIMEOUT) })
     }
 
     /// The server that a person names.
     pub(super) fn at(url: &str) -> Result<Self> {
-        Ok(Self { trusted: true, ..Self::named(url, "no server answers there (--url)")? })
+        Self::named(url, "no server answers there (--url)", Login::own())
     }
 
     /// The server that a person names; `why` goes into the error if it cannot be reached.
-    pub(super) fn named(url: &str, why: &'static str) -> Result<Self> {
+    pub(super) fn named(url: &str, why: &'static str, login: Login) -> Result<Self> {
         let bad = |reason: &str| {
             UsageError(format!("`{url}` {reason}; write something like http://127.0.0.1:8080"))
         };
@@ -155,7 +130,7 @@ impl Server {
         let prefix = prefix.trim_end_matches('/');
         let prefix = if prefix.is_empty() { String::new() } else { format!("/{prefix}") };
         let authority = format!("{authority}{port}");
-        Ok(Self { authority, secure, trusted: false, prefix, why, pause: Some(TIMEOUT) })
+        Ok(Self { authority, secure, login, prefix, why, pause: Some(TIMEOUT) })
     }
 
     /// The same one, asked for something that takes as long as it takes.
@@ -204,8 +179,7 @@ impl Server {
         };
         let (authority, length) = (&self.authority, body.len());
         let mut stream = self.open()?;
-        let token = TOKEN.get().filter(|_| self.trusted);
-        let token = token.map_or_else(String::new, |token| format!("Authorization: Bearer {token}\r\n"));
+        let token = self.login.header();
         let target = format!("{}{path}?{}", self.prefix, joined(params));
         let head = format!(
             "{method} {target} HTTP/1.0\r\nHost: {authority}\r\n{token}{kind}Content-Length: {length}\r\n\r\n"
@@ -223,7 +197,7 @@ impl Server {
         let head = String::from_utf8_lossy(&answer);
         let status = head.split(' ').nth(1).unwrap_or_default();
         if status != "200" {
-            bail!(Answered::new(authority, path, status, &answered));
+            bail!(Answered::new(self, path, status, &answered));
         }
         read.with_context(|| format!("the answer of {authority} broke off"))?;
         check_length(&head, &answered).with_context(|| format!("the answer of {authority} broke off"))?;

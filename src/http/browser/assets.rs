@@ -13,10 +13,13 @@ use crate::http::reply;
 const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
                                        connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'self'";
 
+/// The forms to log in and out need to say where they come from, which `no-referrer` would keep from our own server, too.
+const REFERRER_POLICY: &str = "same-origin";
+
 const GUARDS: [(HeaderName, &str); 3] = [
     (header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY),
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-    (header::REFERRER_POLICY, "no-referrer"),
+    (header::REFERRER_POLICY, REFERRER_POLICY),
 ];
 
 /// One file.

@@ -10,6 +10,7 @@ use tracing::Span;
 
 use super::memory::{Loan, shown};
 use super::{Queries, Question, Report};
+use crate::http::turns::Asker;
 use plumbago_model::{Account, Cancel, Phase, QueryError};
 
 /// Bytes that every query has without asking: what a usual find takes, which should not wait behind large renders.
@@ -105,6 +106,11 @@ impl Query {
     /// The number of its request.
     pub(super) fn id(&self) -> u64 {
         self.question.origin.id
+    }
+
+    /// Who asks, to tell them apart from others.
+    pub(in crate::http) fn asker(&self) -> Option<Asker> {
+        self.question.asker()
     }
 
     /// What its work is given: the deadline, and this account.

@@ -10,6 +10,7 @@ use axum::http::request::Parts;
 use crate::auth::ANONYMOUS;
 use crate::http::gate::{Peer, Standing};
 use crate::http::params::Params;
+use crate::http::turns::Asker;
 
 /// Characters of a question that are kept: enough to recognise it.
 const MAX_TEXT: usize = 1000;
@@ -94,6 +95,12 @@ impl Question {
             // Behind a proxy that is believed it is another one.
             origin: Origin { client: standing.map(|standing| standing.from).or(origin.client), ..origin },
         }
+    }
+
+    /// Who asks: the user, or whoever is at that address.
+    pub(super) fn asker(&self) -> Option<Asker> {
+        let user = self.user.clone().map(Asker::User);
+        user.or_else(|| self.origin.client.map(Asker::Address))
     }
 
     /// The same question in other words: those of a message that is no list of parameters.

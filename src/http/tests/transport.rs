@@ -240,6 +240,91 @@ fn too_many_queries_at_once_are_put_off() {
 }
 
 #[test]
+fn too_many_queries_of_one_user_are_put_off_and_others_are_answered() {
+    let config = config::Query {
+        max_concurrent: 8,
+        max_concurrent_each: 1,
+        find_timeout: Duration::from_millis(50),
+        ..Default::default()
+    };
+    let auth = config::Auth {
+        proxies: config::Addresses::new(vec!["127.0.0.1".parse().unwrap()]),
+        ..config::Auth::default()
+    };
+    let server = Server::with_logins(config::Http::default(), config, auth);
+    let mut first = server.connect();
+    first
+        .write_all(
+            b"GET /render?target=slow&format=json HTTP/1.1\r\nhost: x\r\nx-forwarded-for: 192.0.2.1\r\n\r\n",
+        )
+        .unwrap();
+    until(|| server.backend.running.load(Ordering::SeqCst) == 1);
+    let find =
+        |from: &str| server.request("GET", "/metrics/find?query=a.*", &[("x-forwarded-for", from)], "");
+    let reply = find("192.0.2.1");
+    assert_eq!((reply.status, reply.header("retry-after")), (429, Some("1")), "{}", reply.body);
+    assert!(reply.body.contains("query.max_concurrent_each"), "{}", reply.body);
+    assert!(server.telemetry.prometheus().contains("plumbago_queries_refused_total{reason=\"user\"} 1\n"));
+    assert_eq!(find("192.0.2.2").status, 200);
+    drop(first);
+    until(|| server.backend.running.load(Ordering::SeqCst) == 0);
+    assert_eq!(find("192.0.2.1").status, 200);
+}
+
+/// A server with few places.
+fn narrow(max_connections: usize, idle_timeout: Duration) -> Server {
+    let http = config::Http { max_connections, idle_timeout, ..config::Http::default() };
+    Server::with_http(http, config::Query::default())
+}
+
+/// Does the server close the connection, without having sent anything?
+fn is_closed(stream: &mut std::net::TcpStream) -> bool {
+    matches!(stream.read(&mut [0]), Ok(0) | Err(_))
+}
+
+#[test]
+fn connections_without_a_request_are_closed() {
+    let server = narrow(100, Duration::from_millis(50));
+    let mut silent = server.connect();
+    let mut dribbling = server.connect();
+    dribbling.write_all(b"GET /version HTTP/1.1\r\nhost: ").unwrap();
+    let mut preface = server.connect();
+    preface.write_all(b"PRI * HTTP/2.0\r\n").unwrap();
+    let mut asking = server.connect();
+    asking.write_all(b"GET /render?target=slow&format=json HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
+    for stream in [&mut silent, &mut dribbling, &mut preface] {
+        assert!(is_closed(stream));
+    }
+    until(|| server.telemetry.http_connections_idle_closed.get() == 3);
+    assert_eq!(server.backend.running.load(Ordering::SeqCst), 1, "a request is under way");
+    drop(asking);
+    until(|| server.telemetry.http_connections.get() == 0);
+}
+
+#[test]
+fn a_connection_over_the_limit_is_closed_and_idle_ones_make_room() {
+    let server = narrow(4, Duration::ZERO);
+    let held: Vec<_> = (0..4).map(|_| server.connect()).collect();
+    until(|| server.telemetry.http_connections.get() == 4);
+    assert!(is_closed(&mut server.connect()));
+    assert_eq!(server.telemetry.http_connections_refused.get(), 1);
+    // All places are taken, and nobody asks anything: one makes room, though it may be idle for ever.
+    until(|| server.telemetry.http_connections_idle_closed.get() > 0);
+    assert_eq!(server.get("/version").status, 200);
+    drop(held);
+}
+
+#[test]
+fn a_head_may_be_long_and_not_longer() {
+    let server = Server::start();
+    let address = |bytes: usize| format!("/metrics/find?query={}", "x".repeat(bytes));
+    assert_eq!(server.get(&address(60_000)).status, 200);
+    assert_eq!(server.get(&address(70_000)).status, 414);
+    let reply = server.request("GET", "/version", &[("x-long", &"x".repeat(200_000))], "");
+    assert_eq!(reply.status, 431);
+}
+
+#[test]
 fn stopping_lets_a_running_request_finish() {
     let config = config::Query { find_timeout: Duration::from_millis(100), ..Default::default() };
     let mut server = Server::with(config);

@@ -140,7 +140,7 @@ impl Item<'_, '_> {
             }
             Some(name) => name,
         };
-        let item = format!("metric[{number}](name={})", shown(name));
+        let item = ItemName { number, name };
         let tags = said.tags.as_deref().unwrap_or_default();
         if tags.is_empty() {
             let text = format_args!("{item}.tags count must be greater than or equal to 1.");
@@ -183,10 +183,10 @@ impl Item<'_, '_> {
             let text = format_args!("{item} {}", why(reason));
             return self.reading.faults.refuse(reason, points as u64, text);
         }
-        self.take_points(said, &item);
+        self.take_points(said, item);
     }
 
-    fn take_points(&mut self, said: &Said<'_>, item: &str) {
+    fn take_points(&mut self, said: &Said<'_>, item: ItemName<'_>) {
         let ttl = said.ttl.as_ref().and_then(Scalar::integer).unwrap_or(0).max(0);
         let arrival = Arrival::labelled(u32::try_from(ttl).unwrap_or(u32::MAX));
         if said.timestamp.is_some() || said.value.is_some() {
@@ -204,7 +204,7 @@ impl Item<'_, '_> {
         arrival: Arrival,
         place: Option<usize>,
         (millis, value): (Option<i64>, Value),
-        item: &str,
+        item: ItemName<'_>,
     ) {
         let (reason, part, text) = match (millis, value) {
             (Some(millis), Value::Number(value, is_rounded)) => {
@@ -223,6 +223,19 @@ impl Item<'_, '_> {
         };
         let list = place.map(|place| format!(".datapoints[{place}]")).unwrap_or_default();
         self.reading.faults.refuse(reason, 1, format_args!("{item}{list}{part} {text}"));
+    }
+}
+
+/// An item in an error: `metric[3](name=cpu.load)`. It is written only when there is one.
+#[derive(Clone, Copy)]
+struct ItemName<'a> {
+    number: usize,
+    name: &'a str,
+}
+
+impl fmt::Display for ItemName<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "metric[{}](name={})", self.number, shown(self.name))
     }
 }
 

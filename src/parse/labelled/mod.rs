@@ -1,4 +1,5 @@
-//! Points of clients that send a metric and its tags apart: KairosDB's JSON ([`datapoints`]), OpenTSDB's ([`put`]).
+//! Points of clients that send a metric and its tags apart: KairosDB's JSON ([`datapoints`]), OpenTSDB's ([`put`]), and the lines of
+//! both ([`telnet`]).
 //!
 //! What an item brings goes into a [`Gathered`], which becomes a batch when it is full, so a body of any length needs the memory of one
 //! batch besides itself. What is wrong with an item goes to the [`Faults`], and the other items are taken all the same.
@@ -8,6 +9,7 @@ mod faults;
 mod gathered;
 mod json;
 pub mod put;
+pub mod telnet;
 
 pub use faults::Faults;
 pub use gathered::Gathered;
@@ -88,16 +90,7 @@ impl<'r> Reading<'r> {
         metric: &str,
         tags: &[(Cow<'_, str>, Cow<'_, str>)],
     ) -> Result<(), Reject> {
-        self.name.clear();
-        let limit = self.limits.max_name_bytes;
-        let text: usize = tags.iter().map(|(key, value)| key.len() + value.len() + 2).sum();
-        // Nobody can make us build a name of megabytes.
-        if metric.len() + text > limit {
-            return Err(Reject::NameTooLong);
-        }
-        let mut tags: Vec<(&str, &str)> = tags.iter().map(|(key, value)| (&**key, &**value)).collect();
-        labelled::push_series_name(metric, &mut tags, &mut self.name)?;
-        if self.name.len() > limit { Err(Reject::NameTooLong) } else { Ok(()) }
+        series_name(self.limits, metric, tags, &mut self.name)
     }
 
     /// Gathers a point of the series that was begun. `item` and `place` say where it was sent.
@@ -149,6 +142,25 @@ impl<'r> Reading<'r> {
             }
         }
     }
+}
+
+/// Puts the stored name of a metric with tags into `name`.
+pub(super) fn series_name(
+    limits: &Limits,
+    metric: &str,
+    tags: &[(Cow<'_, str>, Cow<'_, str>)],
+    name: &mut String,
+) -> Result<(), Reject> {
+    name.clear();
+    let limit = limits.max_name_bytes;
+    let text: usize = tags.iter().map(|(key, value)| key.len() + value.len() + 2).sum();
+    // Nobody can make us build a name of megabytes.
+    if metric.len() + text > limit {
+        return Err(Reject::NameTooLong);
+    }
+    let mut tags: Vec<(&str, &str)> = tags.iter().map(|(key, value)| (&**key, &**value)).collect();
+    labelled::push_series_name(metric, &mut tags, name)?;
+    if name.len() > limit { Err(Reject::NameTooLong) } else { Ok(()) }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 
 use super::*;
-use crate::parse::labelled::{datapoints, put};
+use crate::parse::labelled::{datapoints, put, telnet};
 use plumbago_model::Point;
 
 const LIMITS: Limits = Limits {
@@ -226,6 +226,59 @@ fn opentsdb_sends_seconds_or_milliseconds() {
     }
 }
 
+/// Names with seconds, values and how long to keep them; reasons; and how often the version was asked for.
+fn lines(text: &[u8]) -> (Vec<(String, u32, f64, u32)>, Vec<Reject>, u64) {
+    let (mut told, mut reasons) = (telnet::Told::default(), Vec::new());
+    telnet::parse_lines(text, &LIMITS, &mut told, |reason, _| reasons.push(reason));
+    let mut points = Vec::new();
+    for gathered in &told.gathered {
+        let batch = gathered.batch();
+        let keep = batch.arrival.keep_secs;
+        points.extend(
+            batch
+                .entries
+                .iter()
+                .map(|(name, point)| ((*name).to_owned(), point.timestamp, point.value, keep)),
+        );
+    }
+    assert_eq!(told.lines, (points.len() + reasons.len()) as u64);
+    (points, reasons, told.versions)
+}
+
+#[test]
+fn telnet_lines_are_points() {
+    let text = b"put m 1600000000 0.5 host=a dc=x\r\nput m 1600000000999 2 host=a\n\nputm m 5000 3 host=a\n\
+                 put \"a b\" 7 1e3 host=\"web 1\" k=v=w\nversion\nput bare 7 1\n\
+                 put m 7 9007199254740993 host=a kairos_opt.ttl=60\nversion";
+    let (points, reasons, versions) = lines(text);
+    let mut expected = vec![
+        point("m;dc=x;host=a", 1_600_000_000, 0.5),
+        point("m;host=a", 1_600_000_000, 2.0),
+        point("m;host=a", 5, 3.0),
+        point("a b;host=web 1;k=v=w", 7, 1000.0),
+        point("bare;add=tag", 7, 1.0),
+        point("m;host=a", 7, 9_007_199_254_740_992.0),
+    ];
+    expected[5].3 = 60;
+    assert_eq!((points, reasons, versions), (expected, vec![], 2));
+    for (line, reason) in [
+        ("get m", Reject::BadLine),
+        ("put m 1", Reject::BadLine),
+        ("put m 1 1 tag", Reject::BadLine),
+        ("put m x 1 a=b", Reject::BadTimestamp),
+        ("put m 1 x a=b", Reject::BadValue),
+        ("put m 1 1 a=", Reject::EmptyTag),
+        ("put m -1 1 a=b", Reject::BadTimestamp),
+        ("put m 1 1 a=b kairos_opt.ttl=x", Reject::BadLine),
+        ("puts m 1 x a=b", Reject::UnsupportedType),
+        ("put \"\" 1 1 a=b", Reject::EmptyName),
+    ] {
+        assert_eq!(lines(line.as_bytes()).1, [reason], "{line}");
+    }
+    assert_eq!(lines(b"put m 1 1 a=\"b c").0, [point("m;a=b c", 1, 1.0)], "an open quote reaches to the end");
+    assert_eq!(lines(b"put m\xff 1 1 a=b").1, [Reject::NotUtf8]);
+}
+
 /// An item whose members may be anything.
 fn item() -> impl Strategy<Value = Json> {
     let scalar = prop_oneof![
@@ -255,6 +308,13 @@ fn item() -> impl Strategy<Value = Json> {
 }
 
 proptest! {
+    #[test]
+    fn any_line_is_a_point_or_refused(text in "(putm?|version|[a-z]{0,3}) [\"a-c ]{0,6} [0-9-]{0,12} [0-9.]{0,4} [\"a-c= \n]{0,20}") {
+        for (name, ..) in lines(text.as_bytes()).0 {
+            prop_assert_eq!(plumbago_model::name::canonical(&name, 200).unwrap(), &*name);
+        }
+    }
+
     #[test]
     fn anything_is_read_and_all_that_is_taken_keeps_the_rules(items in prop::collection::vec(item(), 0..4), cut in 0..40_usize) {
         let whole = json!(items).to_string();

@@ -16,8 +16,16 @@ const browser = await chromium.launch({
 });
 after(() => browser.close());
 
-/** A page at `hash`, ready to be used. `page.requests` and `page.mistakes` are lists that grow. */
+/** A page at `hash`, ready to be used. */
 export async function open(hash = "", options = {}) {
+  const page = await empty(options);
+  await page.goto(url + hash);
+  await page.locator("html[data-ready=true]").waitFor();
+  return page;
+}
+
+/** A page in a browser without cookies. `page.requests` and `page.mistakes` are lists that grow. */
+export async function empty(options = {}) {
   const context = await browser.newContext({
     viewport: { width: 1280, height: 860 },
     locale: "en-GB",
@@ -36,8 +44,6 @@ export async function open(hash = "", options = {}) {
     if (message.type() === "error" && !message.text().startsWith("Failed to load resource"))
       page.mistakes.push(message.text());
   });
-  await page.goto(url + hash);
-  await page.locator("html[data-ready=true]").waitFor();
   return page;
 }
 

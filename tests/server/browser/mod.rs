@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::auth::House;
 use crate::harness::{Server, Setup, find_program, now};
 use crate::skip::skip;
 
@@ -47,13 +48,34 @@ fn a_fresh_server_says_how_to_begin() {
     drive("a_fresh_server_says_how_to_begin", "fresh.mjs", Server::start);
 }
 
-/// Runs a script against a server; fails with what it said.
-fn drive(test: &str, script: &str, start: fn() -> Server) {
-    let (node, chromium, playwright) = match tools() {
+#[test]
+fn logging_in_and_out() {
+    let tools = match tools() {
         Ok(tools) => tools,
-        Err(missing) => return skip(test, &missing),
+        Err(missing) => return skip("logging_in_and_out", &missing),
     };
-    let server = start();
+    let house = House::start(Setup::new());
+    house.store(&format!("servers.web.load 1 {0}\nhidden.load 1 {0}\n", now()));
+    let variables =
+        [("TEST_USER", "reader"), ("TEST_PASSWORD", "open sesame"), ("TEST_TOKEN", house.token("near"))];
+    run(tools, "login.mjs", &house.server, &variables);
+}
+
+/// Runs a script against a server.
+fn drive(test: &str, script: &str, start: fn() -> Server) {
+    match tools() {
+        Ok(tools) => run(tools, script, &start(), &[]),
+        Err(missing) => skip(test, &missing),
+    }
+}
+
+/// Runs a script with these variables; fails with what it said.
+fn run(
+    (node, chromium, playwright): (PathBuf, PathBuf, PathBuf),
+    script: &str,
+    server: &Server,
+    variables: &[(&str, &str)],
+) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut command = Command::new(node);
     command.args(["--test-reporter=spec", "--test-timeout=120000", "--test"]);
@@ -61,7 +83,7 @@ fn drive(test: &str, script: &str, start: fn() -> Server) {
     command.env("TEST_URL", format!("http://{}/", server.http));
     command.env("TEST_CARBON_PORT", server.carbon.port().to_string());
     command.env("TEST_CHROMIUM", chromium).env("TEST_PLAYWRIGHT", playwright);
-    command.env("TEST_PICTURES", root.join("docs/img"));
+    command.env("TEST_PICTURES", root.join("docs/img")).envs(variables.iter().copied());
     let output = command.output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     assert!(output.status.success(), "{}\n{}", text(&output.stdout), text(&output.stderr));

@@ -29,6 +29,7 @@ pub(super) fn alias_sub(mut call: Invocation<'_>) -> Result<Value, RenderError> 
     let search = Search::new(call.text(1))?;
     let replacement = search.replacement(call.text(2))?;
     for s in &mut series {
+        call.is_wanted()?;
         s.name = search.replace(&s.name, &replacement)?.into();
     }
     Ok(series.into())

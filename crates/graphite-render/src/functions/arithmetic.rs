@@ -49,6 +49,7 @@ pub(super) fn round(mut call: Invocation<'_>) -> Result<Value, RenderError> {
     let shown = if call.is_given(1) { format!(",{}", general(precision as f64)) } else { String::new() };
     let mut series = call.series(0);
     for s in &mut series {
+        call.is_wanted()?;
         s.tags.set("round", precision.to_string());
         s.rename(format!("round({}{shown})", s.name));
         s.map(|value| round_to_place(value, precision));
@@ -61,6 +62,7 @@ pub(super) fn scale_to_seconds(mut call: Invocation<'_>) -> Result<Value, Render
     let seconds = finite(&call, 1)?;
     let mut series = call.series(0);
     for s in &mut series {
+        call.is_wanted()?;
         s.tags.set("scaleToSeconds", repr(seconds));
         s.rename(format!("scaleToSeconds({},{})", s.name, whole(seconds)));
         let factor = seconds / s.step as f64;
@@ -72,6 +74,7 @@ pub(super) fn scale_to_seconds(mut call: Invocation<'_>) -> Result<Value, Render
 pub(super) fn offset_to_zero(mut call: Invocation<'_>) -> Result<Value, RenderError> {
     let mut series = call.series(0);
     for s in &mut series {
+        call.is_wanted()?;
         let (least, _) = extremes(s);
         s.tags.set("offsetToZero", s.aggregate_text(Aggregation::Min, least));
         s.rename(format!("offsetToZero({})", s.name));
@@ -84,6 +87,7 @@ pub(super) fn offset_to_zero(mut call: Invocation<'_>) -> Result<Value, RenderEr
 pub(super) fn min_max(mut call: Invocation<'_>) -> Result<Value, RenderError> {
     let mut series = call.series(0);
     for s in &mut series {
+        call.is_wanted()?;
         let (least, greatest) = extremes(s);
         s.rename(format!("minMax({})", s.name));
         s.map(|value| match greatest - least {
@@ -118,6 +122,7 @@ fn with_number(
     let (function, number) = (call.name(), call.float_or(1, f64::NAN));
     let mut series = call.series(0);
     for s in &mut series {
+        call.is_wanted()?;
         s.tags.set(function, repr(number));
         s.rename(format!("{function}({},{})", s.name, show(number)));
         s.map(|value| if value.is_nan() { value } else { change(value, number) });
@@ -134,6 +139,7 @@ pub(super) fn each(
     let function = call.name();
     let mut series = call.series(0);
     for s in &mut series {
+        call.is_wanted()?;
         s.tags.set(function, tag);
         s.rename(format!("{function}({})", s.name));
         s.map(change);

@@ -18,6 +18,7 @@ pub(super) fn cumulative(call: Invocation<'_>) -> Result<Value, RenderError> {
 fn consolidated(mut call: Invocation<'_>, function: &str) -> Result<Value, RenderError> {
     let mut series = call.series(0);
     for s in &mut series {
+        call.is_wanted()?;
         s.consolidation = Consolidation::named(function);
         s.tags.set("consolidateBy", function);
         s.rename(format!("consolidateBy({},\"{function}\")", s.name));
@@ -31,6 +32,7 @@ pub(super) fn set_x_files_factor(mut call: Invocation<'_>) -> Result<Value, Rend
     call.context.set_x_files_factor(xff);
     let mut series = call.series(0);
     for s in &mut series {
+        call.is_wanted()?;
         s.x_files_factor = xff;
         s.tags.set("xFilesFactor", repr(xff));
     }

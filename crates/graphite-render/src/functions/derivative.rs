@@ -36,6 +36,7 @@ pub(super) fn integral_by_interval(mut call: Invocation<'_>) -> Result<Value, Re
     let from = call.context.range.from;
     let mut series = call.series(0);
     for s in &mut series {
+        call.is_wanted()?;
         let (mut age, step) = (s.start - from, s.step);
         let mut total = 0.0;
         for value in s.values_mut() {
@@ -56,6 +57,7 @@ pub(super) fn integral_by_interval(mut call: Invocation<'_>) -> Result<Value, Re
 pub(super) fn changed(mut call: Invocation<'_>) -> Result<Value, RenderError> {
     let mut series = call.series(0);
     for s in &mut series {
+        call.is_wanted()?;
         s.rename(format!("changed({})", s.name));
         let mut previous = f64::NAN;
         for value in s.values_mut() {
@@ -88,6 +90,7 @@ fn each(mut call: Invocation<'_>, values: impl Fn(&[f64], i64) -> Vec<f64>) -> R
     let function = call.name();
     let mut series = call.series(0);
     for s in &mut series {
+        call.is_wanted()?;
         s.tags.set(function, "1");
         s.rename(format!("{function}({})", s.name));
         let is_counted = s.is_counted() && function != "perSecond";

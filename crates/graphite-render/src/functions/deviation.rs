@@ -29,6 +29,7 @@ pub(super) fn stdev(mut call: Invocation<'_>) -> Result<Value, RenderError> {
         .map_err(|_| RenderError::invalid(format!("stdev needs a number of points, not {points}")))?;
     let mut series = call.series(0);
     for s in &mut series {
+        call.is_wanted()?;
         s.tags.set("stdev", points.to_string());
         s.rename(format!("stdev({},{points})", s.name));
         s.values = deviations(&s.values, window, tolerance).into();

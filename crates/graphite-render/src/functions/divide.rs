@@ -12,6 +12,7 @@ pub(super) fn divide_series(mut call: Invocation<'_>) -> Result<Value, RenderErr
     let divisor = match divisors.as_slice() {
         [] => {
             for s in &mut dividends {
+                call.is_wanted()?;
                 s.rename(format!("divideSeries({},MISSING)", s.name));
                 s.map(|_| f64::NAN);
             }

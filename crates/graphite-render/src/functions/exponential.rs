@@ -18,6 +18,7 @@ pub(super) fn exponential_moving_average(mut call: Invocation<'_>) -> Result<Val
     let context = call.context.at(call.context.range.extended(preview));
     let mut series = context.evaluate_series(call.first_expr()?)?;
     for s in &mut series {
+        call.is_wanted()?;
         s.tags.set("exponentialMovingAverage", window.text());
         // Seconds weigh as if they were points.
         let (shown, points, weight) = match &window {

@@ -35,6 +35,7 @@ pub(super) fn dashed(mut call: Invocation<'_>) -> Result<Value, RenderError> {
     let tag = call.literal(1).map(Literal::text).unwrap_or_default();
     let mut series = call.series(0);
     for s in &mut series {
+        call.is_wanted()?;
         s.tags.set("dashed", tag.as_str());
         s.name = format!("dashed({}, {})", s.name, general(length)).into();
         s.drawing_mut().dash = Some(length);
@@ -55,6 +56,7 @@ fn marked(mut call: Invocation<'_>, set: fn(&mut Drawing)) -> Result<Value, Rend
     let function = call.name();
     let mut series = call.series(0);
     for s in &mut series {
+        call.is_wanted()?;
         s.tags.set(function, "1");
         s.name = format!("{function}({})", s.name).into();
         set(s.drawing_mut());
@@ -91,6 +93,7 @@ pub(super) fn stacked(mut call: Invocation<'_>) -> Result<Value, RenderError> {
     let mut stacks = stacks.borrow_mut();
     let totals = stacks.entry(stack.clone()).or_default();
     for s in &mut series {
+        call.is_wanted()?;
         add_to(totals, s);
         // With a name the legend is left to others.
         if stack == DEFAULT_STACK {

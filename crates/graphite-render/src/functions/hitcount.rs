@@ -22,6 +22,7 @@ pub(super) fn hitcount(mut call: Invocation<'_>) -> Result<Value, RenderError> {
         call.series(0)
     };
     for s in &mut series {
+        call.is_wanted()?;
         if align {
             s.end = s.start + (s.end - s.start).div_euclid(interval) * interval + interval;
         }

@@ -56,6 +56,7 @@ pub(super) fn aberration(mut call: Invocation<'_>) -> Result<Value, RenderError>
     let bands: AHashMap<String, Bands> =
         bands(&call)?.into_iter().map(|bands| (bands.lower.name.to_string(), bands)).collect();
     for s in &mut series {
+        call.is_wanted()?;
         let found = bands.get(&lower_name(&s.name)).ok_or_else(|| {
             RenderError::invalid(format!("holtWintersAberration finds no band for `{}`", s.name))
         })?;
@@ -136,6 +137,7 @@ fn analyses(call: &Invocation<'_>, bootstrap: usize) -> Result<Vec<Analysis>, Re
     let context = call.context.at(call.context.range.extended(preview));
     let series = context.evaluate_series(call.first_expr()?)?;
     let analyse = |mut series: Series| {
+        call.is_wanted()?;
         let (predictions, deviations) = analysed(&series.values, season.div_euclid(series.step.max(1)))?;
         let kept = slice(preview.div_euclid(series.step.max(1)), None, predictions.len());
         let cut = |values: &[f64]| values.get(kept.clone()).unwrap_or_default().to_vec();

@@ -24,6 +24,7 @@ pub(super) fn legend_value(mut call: Invocation<'_>) -> Result<Value, RenderErro
     for kind in &types {
         let aggregation = Aggregation::named(kind).ok();
         for s in &mut series {
+            call.is_wanted()?;
             let value = aggregation.map(|aggregation| aggregation.of(&s.values));
             s.name = match &system {
                 None => format!("{} ({kind}: {})", s.name, plain(s, aggregation.zip(value))),
@@ -72,6 +73,7 @@ pub(super) fn cacti_style(mut call: Invocation<'_>) -> Result<Value, RenderError
         widest + 3
     });
     for s in &mut series {
+        call.is_wanted()?;
         let [last, max, min] = Column::AGGREGATIONS.map(|by| column.show(by.of(&s.values)));
         let [last_width, max_width, min_width] = widths;
         s.name = format!(

@@ -13,6 +13,7 @@ pub(super) fn change(mut call: Invocation<'_>, upper: bool) -> Result<Value, Ren
     let changed = |text: &str| if upper { text.to_uppercase() } else { text.to_lowercase() };
     let mut series = call.series(0);
     for s in &mut series {
+        call.is_wanted()?;
         if positions.is_empty() {
             s.name = changed(&s.name).into();
             continue;

@@ -26,6 +26,7 @@ pub(super) fn log(mut call: Invocation<'_>) -> Result<Value, RenderError> {
         return Err(RenderError::invalid(format!("log needs a base above 0 that is not 1, not {shown}")));
     }
     for s in &mut series {
+        call.is_wanted()?;
         s.tags.set("log", shown.as_str());
         s.rename(format!("log({}, {shown})", s.name));
         s.map(|value| if value > 0.0 { value.ln() / base.ln() } else { f64::NAN });

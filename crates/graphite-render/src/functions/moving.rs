@@ -34,6 +34,7 @@ pub(super) fn moving(mut call: Invocation<'_>, function: &str, xff: usize) -> Re
     let cancel = call.context.session.cancel;
     let tag = format!("moving{}", capitalized(function));
     for s in &mut series {
+        call.is_wanted()?;
         let points = match window {
             Literal::Text(_) => preview / s.step.max(1),
             _ => preview / step.max(1),

@@ -13,6 +13,7 @@ pub(super) fn keep_last_value(mut call: Invocation<'_>) -> Result<Value, RenderE
     let limit = gap_limit(&call);
     let mut series = call.series(0);
     for s in &mut series {
+        call.is_wanted()?;
         s.rename(format!("keepLastValue({})", s.name));
         fill_gaps(s.values_mut(), limit);
     }
@@ -46,6 +47,7 @@ pub(super) fn interpolate(mut call: Invocation<'_>) -> Result<Value, RenderError
     let limit = gap_limit(&call);
     let mut series = call.series(0);
     for s in &mut series {
+        call.is_wanted()?;
         s.rename(format!("interpolate({})", s.name));
         bridge_gaps(s.values_mut(), limit);
     }
@@ -88,6 +90,7 @@ pub(super) fn transform_null(mut call: Invocation<'_>) -> Result<Value, RenderEr
     let known = |at: usize| references.iter().any(|r| r.values.get(at).is_some_and(|v| !v.is_nan()));
     let defaults: Vec<f64> = (0..rows).map(|at| if known(at) { default } else { f64::NAN }).collect();
     for s in &mut series {
+        call.is_wanted()?;
         s.tags.set("transformNull", tag.as_str());
         let mut suffix = "";
         if !references.is_empty() {

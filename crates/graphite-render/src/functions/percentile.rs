@@ -13,6 +13,7 @@ pub(super) fn n_percentile(mut call: Invocation<'_>) -> Result<Value, RenderErro
     let mut series = call.series(0);
     series.retain(|s| s.known() > 0);
     for s in &mut series {
+        call.is_wanted()?;
         let value = percentile(&s.values, n).ok_or_else(|| outside(&call, n))?;
         let points = usize::try_from((s.end - s.start) / s.step.max(1)).unwrap_or(0);
         call.context.charge(points)?;
@@ -42,6 +43,7 @@ fn remove_by_percentile(
     }
     let n = percent(&call)?;
     for s in &mut series {
+        call.is_wanted()?;
         s.rename(format!("{}({}, {})", call.name(), s.name, general(n)));
         if let Some(limit) = percentile(&s.values, n) {
             s.tags.set("nPercentile", repr(n));
@@ -63,6 +65,7 @@ fn remove_by_value(mut call: Invocation<'_>, removed: fn(f64, f64) -> bool) -> R
     let limit = call.float_or(1, f64::NAN);
     let mut series = call.series(0);
     for s in &mut series {
+        call.is_wanted()?;
         s.rename(format!("{}({}, {})", call.name(), s.name, general(limit)));
         s.map(|value| if removed(value, limit) { f64::NAN } else { value });
     }

@@ -10,6 +10,7 @@ use crate::series::aggregate::Aggregation;
 pub(super) fn compress_periodic_gaps(mut call: Invocation<'_>) -> Result<Value, RenderError> {
     let mut series = call.series(0);
     for s in &mut series {
+        call.is_wanted()?;
         s.rename(format!("compressPeriodicGaps({})", s.name));
         if let Some((first, period)) = period(&s.values) {
             compress(s, first, period);

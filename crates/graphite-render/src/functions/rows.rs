@@ -55,12 +55,15 @@ pub(super) fn percentile_of_series(mut call: Invocation<'_>) -> Result<Value, Re
     let name = format!("percentileOfSeries({pattern},{})", general(n));
     let mut row = Vec::with_capacity(all.columns.len());
     let percentile_at = |at: usize| {
+        if at.is_multiple_of(64) {
+            call.is_wanted()?;
+        }
         row.clear();
         row.extend(all.columns.iter().filter_map(|c| c.get(at).copied()).filter(|v| !v.is_nan()));
         row.sort_unstable_by(f64::total_cmp);
-        percentile(&row, n, interpolate)
+        Ok(percentile(&row, n, interpolate))
     };
-    let values = (0..all.rows()).map(percentile_at).collect();
+    let values = (0..all.rows()).map(percentile_at).collect::<Result<Vec<f64>, RenderError>>()?;
     Ok(vec![Series::new(name, all.times(), values, call.context.x_files_factor())].into())
 }
 

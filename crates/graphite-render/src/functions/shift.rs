@@ -36,6 +36,7 @@ pub(super) fn time_shift(mut call: Invocation<'_>) -> Result<Value, RenderError>
     let Some(unshifted) = call.series(0).into_iter().next() else { return Ok(Vec::new().into()) };
     let mut series = call.context.at(range).evaluate_series(call.first_expr()?)?;
     for s in &mut series {
+        call.is_wanted()?;
         s.tags.set("timeShift", shift.as_str());
         s.name = format!("timeShift({}, \"{shift}\")", s.name).into();
         s.end = if reset_end { unshifted.end } else { s.end - s.start + unshifted.start };
@@ -123,6 +124,7 @@ pub(super) fn delay(mut call: Invocation<'_>) -> Result<Value, RenderError> {
     let steps = call.int(1).unwrap_or(0);
     let mut series = call.series(0);
     for s in &mut series {
+        call.is_wanted()?;
         let len = s.values.len();
         let moved = usize::try_from(steps.unsigned_abs()).unwrap_or(usize::MAX).min(len);
         let nulls = std::iter::repeat_n(f64::NAN, moved);

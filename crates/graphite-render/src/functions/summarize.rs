@@ -17,6 +17,7 @@ pub(super) fn summarize(mut call: Invocation<'_>) -> Result<Value, RenderError> 
     let aggregation = Aggregation::named(&function)?;
     let mut series = call.series(0);
     for s in &mut series {
+        call.is_wanted()?;
         let (start, end) = if align_to_from {
             (s.start, s.end)
         } else {
@@ -47,6 +48,7 @@ pub(super) fn smart_summarize(mut call: Invocation<'_>) -> Result<Value, RenderE
         }
     };
     for s in &mut series {
+        call.is_wanted()?;
         call.context.charge(usize::try_from((s.end - s.start) / interval).unwrap_or(0))?;
         let (values, end) = buckets(s, aggregation, interval, s.start, s.end);
         s.tags.set("smartSummarize", interval_text.as_str());

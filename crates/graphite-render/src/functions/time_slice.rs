@@ -11,6 +11,7 @@ pub(super) fn time_slice(mut call: Invocation<'_>) -> Result<Value, RenderError>
     let from = call.context.range.from;
     let mut series = call.series(0);
     for s in &mut series {
+        call.is_wanted()?;
         s.tags.set("timeSliceStart", start.to_string());
         s.tags.set("timeSliceEnd", end.to_string());
         s.name = format!("timeSlice({}, {start}, {end})", s.name).into();

@@ -14,6 +14,7 @@ use crate::error::RenderError;
 use crate::request::TimeRange;
 use crate::series::Drawing;
 use crate::series::Series;
+use plumbago_model::Cancel;
 
 /// A series ready to be drawn.
 struct Plot<'a> {
@@ -55,6 +56,7 @@ pub(super) fn draw(
     options: &Options,
     range: TimeRange,
     tz: &TimeZone,
+    cancel: &Cancel,
 ) -> Result<(), RenderError> {
     let plots = plots(series, options, range)?;
     if !plots.iter().any(|plot| plot.curve.values.iter().any(|v| !v.is_nan())) {
@@ -74,8 +76,15 @@ pub(super) fn draw(
     titles(canvas, options, &layout);
     grid(canvas, options, range, &layout);
     canvas.clip(Some(layout.area));
-    areas(canvas, &plots, options, range, &layout);
-    lines(canvas, &plots, options, range, &layout);
+    for plot in plots.iter().filter(|plot| plot.filled != Filled::No && !plot.invisible) {
+        cancel.check()?;
+        fill(canvas, plot, &plots, options, range, &layout);
+    }
+    // The first series is drawn last: where lines cover each other, what was asked for first is seen.
+    for plot in plots.iter().rev().filter(|plot| !plot.invisible) {
+        cancel.check()?;
+        line(canvas, plot, options, range, &layout);
+    }
     canvas.clip(None);
     Ok(())
 }
@@ -333,32 +342,33 @@ fn times(canvas: &mut dyn Canvas, options: &Options, frame: Frame<'_>, marks: &[
     }
 }
 
-fn areas(canvas: &mut dyn Canvas, plots: &[Plot<'_>], options: &Options, range: TimeRange, layout: &Layout) {
-    for plot in plots.iter().filter(|plot| plot.filled != Filled::No && !plot.invisible) {
-        let Some(scale) = &layout.scales[usize::from(plot.right)] else { continue };
-        let frame = Frame { area: layout.area, range, scale };
-        let floor = match plot.filled {
-            Filled::Stacked { below } => below.map(|below| &plots[below].curve),
-            _ => None,
-        };
-        let cover =
-            options.area_alpha.unwrap_or(if matches!(plot.filled, Filled::Alone) { 0.6 } else { 1.0 });
-        canvas.fill(&plot.curve.areas(frame, joining(options), floor), plot.colour.faded(cover));
-    }
+fn fill(
+    canvas: &mut dyn Canvas,
+    plot: &Plot<'_>,
+    plots: &[Plot<'_>],
+    options: &Options,
+    range: TimeRange,
+    layout: &Layout,
+) {
+    let Some(scale) = &layout.scales[usize::from(plot.right)] else { return };
+    let frame = Frame { area: layout.area, range, scale };
+    let floor = match plot.filled {
+        Filled::Stacked { below } => below.map(|below| &plots[below].curve),
+        _ => None,
+    };
+    let cover = options.area_alpha.unwrap_or(if matches!(plot.filled, Filled::Alone) { 0.6 } else { 1.0 });
+    canvas.fill(&plot.curve.areas(frame, joining(options), floor), plot.colour.faded(cover));
 }
 
-fn lines(canvas: &mut dyn Canvas, plots: &[Plot<'_>], options: &Options, range: TimeRange, layout: &Layout) {
+fn line(canvas: &mut dyn Canvas, plot: &Plot<'_>, options: &Options, range: TimeRange, layout: &Layout) {
     let either = layout.scales[0].as_ref().or(layout.scales[1].as_ref());
-    // The first series is drawn last: where lines cover each other, what was asked for first is seen.
-    for plot in plots.iter().rev().filter(|plot| !plot.invisible) {
-        let Some(scale) = layout.scales[usize::from(plot.right)].as_ref().or(either) else { continue };
-        let frame = Frame { area: layout.area, range, scale };
-        let pen = Pen { colour: plot.colour, width: plot.width, dash: plot.dash };
-        if plot.infinite {
-            canvas.lines(&plot.curve.posts(frame), pen);
-        } else if !matches!(plot.filled, Filled::Stacked { .. }) {
-            canvas.lines(&plot.curve.runs(frame, joining(options)), pen);
-        }
+    let Some(scale) = layout.scales[usize::from(plot.right)].as_ref().or(either) else { return };
+    let frame = Frame { area: layout.area, range, scale };
+    let pen = Pen { colour: plot.colour, width: plot.width, dash: plot.dash };
+    if plot.infinite {
+        canvas.lines(&plot.curve.posts(frame), pen);
+    } else if !matches!(plot.filled, Filled::Stacked { .. }) {
+        canvas.lines(&plot.curve.runs(frame, joining(options)), pen);
     }
 }
 

@@ -18,6 +18,7 @@ mod time_axis;
 mod units;
 
 use jiff::tz::TimeZone;
+use plumbago_model::Cancel;
 
 use crate::error::RenderError;
 use crate::request::TimeRange;
@@ -34,13 +35,14 @@ pub enum Format {
     Svg,
 }
 
-/// Draws `series` over `range`; times are shown in `tz`.
+/// Draws `series` over `range`; times are shown in `tz`. It stops when nobody waits for it any more.
 pub fn draw(
     series: &[Series],
     options: &Options,
     range: TimeRange,
     tz: &TimeZone,
     format: Format,
+    cancel: &Cancel,
 ) -> Result<Vec<u8>, RenderError> {
     let mut canvas: Box<dyn Canvas> = match format {
         Format::Png => Box::new(raster::Raster::new(options.width, options.height, options.pixel_ratio)?),
@@ -49,7 +51,7 @@ pub fn draw(
     canvas.background(options.background);
     match options.graph_type {
         GraphType::Pie => pie::draw(canvas.as_mut(), series, options),
-        GraphType::Line => chart::draw(canvas.as_mut(), series, options, range, tz)?,
+        GraphType::Line => chart::draw(canvas.as_mut(), series, options, range, tz, cancel)?,
     }
     canvas.finish()
 }

@@ -10,6 +10,7 @@ use super::super::copy::time;
 use super::super::door::Door;
 use super::super::query;
 use super::super::remote::Server;
+use super::super::token::Login;
 use super::answer::{Series, series, start};
 use super::difference::{self, Difference, Outcome};
 use super::targets::targets;
@@ -27,7 +28,8 @@ pub(in crate::cli) fn compare(config: &Config, arguments: &Compare, output: Outp
     if window.0 >= window.1 {
         bail!(UsageError(format!("--from ({}) must be before --until ({})", window.0, window.1)));
     }
-    let there = Server::named(&arguments.with, "no server answers there (--with)")?;
+    let login = Login::of_other("--with-token-file", arguments.with_token_file.as_deref())?;
+    let there = Server::named(&arguments.with, "no server answers there (--with)", login)?;
     let here = Door::out(config, arguments.url.as_deref())?;
     there.reach()?;
     if let Door::Server(server) = &here {

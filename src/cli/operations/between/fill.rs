@@ -7,6 +7,7 @@ use super::super::copy::time;
 use super::super::door::Door;
 use super::super::nothing_matches;
 use super::super::remote::Server;
+use super::super::token::Login;
 use super::carrier::Carrier;
 use super::graphite::Graphite;
 use crate::bundle::Bundle;
@@ -23,7 +24,7 @@ pub(in crate::cli) fn fill(config: &Config, arguments: &Fill, output: Output) ->
     if window.0 >= window.1 {
         bail!(UsageError(format!("--since ({}) must be before --until ({})", window.0, window.1)));
     }
-    let (mut origin, names) = Origin::find(config, &arguments.from, &arguments.glob)?;
+    let (mut origin, names) = Origin::find(config, arguments)?;
     if names.is_empty() {
         return Err(nothing_matches(&arguments.glob));
     }
@@ -64,10 +65,12 @@ enum Origin {
 
 impl Origin {
     /// Finds out what answers there, and which of its metrics match.
-    fn find(config: &Config, url: &str, pattern: &str) -> Result<(Self, Vec<String>)> {
+    fn find(config: &Config, arguments: &Fill) -> Result<(Self, Vec<String>)> {
+        let (url, pattern) = (&arguments.from, &*arguments.glob);
+        let login = Login::of_other("--from-token-file", arguments.from_token_file.as_deref())?;
         let plain = pattern.split(';').next().unwrap_or_default();
         let glob = Glob::parse(plain).map_err(|error| UsageError(error.to_string()))?;
-        let server = Server::named(url, "no server answers there (--from)")?;
+        let server = Server::named(url, "no server answers there (--from)", login)?;
         server.reach()?;
         let door = Door::Server(server.clone());
         let error = match door.names(pattern) {

@@ -12,6 +12,7 @@ use super::super::door::Door;
 use super::super::moving::{Journal, window};
 use super::super::nothing_matches;
 use super::super::remote::Server;
+use super::super::token::Login;
 use super::carrier::Carrier;
 use crate::bundle::{Bundle, encode};
 use crate::cli::progress::Progress;
@@ -40,7 +41,7 @@ pub(in crate::cli::operations) fn transfer(
     if arguments.dry_run {
         return print_names(&names, output);
     }
-    let target = destination(config, to, &source)?;
+    let target = destination(config, to, elsewhere.to_token_file.as_deref(), &source)?;
     let there = target.names(&arguments.source)?.into_iter().collect();
     let (from, until) = window;
     let what = format!(
@@ -82,10 +83,11 @@ pub(in crate::cli::operations) fn transfer(
 }
 
 /// A server by its URL, or the store of a configuration file.
-fn destination(config: &Config, to: &str, source: &Door) -> Result<Door> {
+fn destination(config: &Config, to: &str, token_file: Option<&Path>, source: &Door) -> Result<Door> {
     let itself = || UsageError(format!("{} cannot be copied to itself (--to)", source.name()));
     if to.contains("://") {
-        let server = Server::named(to, "no server answers there (--to)")?;
+        let login = Login::of_other("--to-token-file", token_file)?;
+        let server = Server::named(to, "no server answers there (--to)", login)?;
         server.reach()?;
         let target = Door::Server(server);
         return if target.name() == source.name() { bail!(itself()) } else { Ok(target) };

@@ -30,7 +30,13 @@ impl Place {
                 "{dir} is inside of the data directory {store}; name a directory outside of it"
             )));
         }
-        fs::create_dir_all(dir).map_err(io("create", dir))?;
+        let unusable = |error: std::io::Error| {
+            StoreError::Refused(format!(
+                "{} cannot be used: {error}; name a directory that the server may make or write to",
+                dir.display()
+            ))
+        };
+        fs::create_dir_all(dir).map_err(unusable)?;
         let path = dir.join(BACKUP_LOCK);
         if !path.exists()
             && let Some(other) = content(dir)?.first()
@@ -42,7 +48,7 @@ impl Place {
             )));
         }
         let options = OpenOptions::new().create(true).truncate(false).write(true).clone();
-        let lock = options.open(&path).map_err(io("open", &path))?;
+        let lock = options.open(&path).map_err(unusable)?;
         locked(lock.try_lock(), dir)?;
         Ok(Self { dir: dir.to_owned(), _lock: Some(lock) })
     }

@@ -69,6 +69,11 @@ impl<'a> Invocation<'a> {
         (self.row.run)(self)
     }
 
+    /// Does anybody still wait for the answer? Asked for each series, which takes a function a few milliseconds at most.
+    pub(crate) fn is_wanted(&self) -> Result<(), RenderError> {
+        Ok(self.context.session.cancel.check()?)
+    }
+
     /// The name under which it was called.
     pub(crate) fn name(&self) -> &'static str {
         self.row.name

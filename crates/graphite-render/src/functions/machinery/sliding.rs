@@ -10,8 +10,8 @@ use plumbago_model::{Cancel, Cancelled};
 
 /// Points from which on windows are not computed one by one.
 const LONG: usize = 256;
-/// Values looked at between two looks at the clock.
-const CHECK_EVERY: usize = 1 << 20;
+/// Values looked at between two looks at the clock: some milliseconds of medians.
+const CHECK_EVERY: usize = 1 << 16;
 
 /// The windows `[end - points, end)` for each end from `points + 1` on. Nulls are dropped before the function is applied;
 /// a window counts when known / points reaches the xFilesFactor.

@@ -1,9 +1,24 @@
-//! The header `Authorization`: `Bearer TOKEN`, or `Basic` with a name and a password in base64.
+//! What a request shows: the header `Authorization` with `Bearer TOKEN`, or `Basic` with a name and a password in base64, or the cookie
+//! of a session.
 
-use crate::auth::Offer;
+#![deny(
+    clippy::indexing_slicing,
+    reason = "these bytes come from outside: nothing in them may make us panic"
+)]
 
-/// What the header says; nothing if it cannot be read.
-pub(super) fn offer(value: &str) -> Option<Offer> {
+use super::Offer;
+
+/// The name of the cookie that a login on the page gives to the browser.
+pub const SESSION_COOKIE: &str = "plumbago_session";
+
+/// The session in a header `Cookie`.
+pub fn session(cookies: &str) -> Option<&str> {
+    let mut pairs = cookies.split(';').filter_map(|pair| pair.trim().split_once('='));
+    pairs.find(|(name, _)| *name == SESSION_COOKIE).map(|(_, id)| id)
+}
+
+/// What the header `Authorization` says; nothing if it cannot be read.
+pub fn authorization(value: &str) -> Option<Offer> {
     let (scheme, rest) = value.split_once(' ')?;
     let rest = rest.trim();
     if scheme.eq_ignore_ascii_case("bearer") {
@@ -47,6 +62,7 @@ fn value(symbol: u8) -> Option<u32> {
 }
 
 #[cfg(test)]
+#[allow(clippy::indexing_slicing, reason = "a test may fail this way")]
 mod tests {
     use proptest::prelude::*;
 
@@ -56,10 +72,10 @@ mod tests {
     fn names_passwords_and_tokens_are_read() {
         let password =
             |name: &str, password: &str| Some(Offer::Password(name.to_owned(), password.to_owned()));
-        assert!(offer("Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==") == password("Aladdin", "open sesame"));
-        assert!(offer("basic YTpiOmM=") == password("a", "b:c"));
-        assert!(offer("Basic Og==") == password("", ""));
-        assert!(offer("Bearer plumbago_1") == Some(Offer::Token("plumbago_1".to_owned())));
+        assert!(authorization("Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==") == password("Aladdin", "open sesame"));
+        assert!(authorization("basic YTpiOmM=") == password("a", "b:c"));
+        assert!(authorization("Basic Og==") == password("", ""));
+        assert!(authorization("Bearer plumbago_1") == Some(Offer::Token("plumbago_1".to_owned())));
         for wrong in [
             "",
             "Basic",
@@ -71,7 +87,7 @@ mod tests {
             "Digest a=b",
             "Basic /w==",
         ] {
-            assert!(offer(wrong).is_none(), "{wrong}");
+            assert!(authorization(wrong).is_none(), "{wrong}");
         }
     }
 
@@ -99,8 +115,8 @@ mod tests {
 
         #[test]
         fn any_header_is_read_or_refused(text in "\\PC{0,40}") {
-            let _ = offer(&text);
-            let _ = offer(&format!("Basic {text}"));
+            let _ = (authorization(&text), session(&text));
+            let _ = authorization(&format!("Basic {text}"));
         }
     }
 }

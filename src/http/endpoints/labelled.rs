@@ -1,9 +1,9 @@
-//! The endpoints of other systems' clients: KairosDB, OpenTSDB and Ceres.
+//! The rows of KairosDB's and OpenTSDB's calls.
 
 use axum::routing::{get, post};
 
-use super::{EITHER, Endpoint, GET, POST, RENDER, TAGS, either};
-use crate::http::{ceres, kairosdb, opentsdb};
+use super::{EITHER, Endpoint, GET, POST, TAGS, either};
+use crate::http::{kairosdb, opentsdb};
 use plumbago_model::Role;
 
 const INTAKE: &[&str] = &[
@@ -93,58 +93,4 @@ pub(super) const OPENTSDB: &[Endpoint] = &[
     )
     .takes("`type=metrics|tagk|tagv`, `q`, `max`")
     .within(TAGS),
-];
-
-pub(super) const CERES: &[Endpoint] = &[
-    Endpoint::new(
-        POST,
-        "/api/write/single",
-        Role::Write,
-        || post(ceres::write),
-        "stores a point of a tenant, or each of an array",
-    )
-    .takes("body: JSON with `tenant`, `metricName`, `tags`, `ts`, `value`; see [Ceres](CERES.md)")
-    .within(&["kairosdb.max_body_bytes", "kairosdb.max_errors"])
-    .fails("413, 429; 400 names the items that were not stored")
-    .names_tenant(),
-    Endpoint::new(
-        GET,
-        "/api/metadata/metricNames",
-        Role::Read,
-        || get(ceres::metric_names),
-        "JSON: the metrics of a tenant that have tags",
-    )
-    .takes("`tenant`")
-    .within(TAGS)
-    .names_tenant(),
-    Endpoint::new(
-        GET,
-        "/api/metadata/tagKeys",
-        Role::Read,
-        || get(ceres::tag_keys),
-        "JSON: the tags of a metric",
-    )
-    .takes("`tenant`, `metricName`")
-    .within(TAGS)
-    .names_tenant(),
-    Endpoint::new(
-        GET,
-        "/api/metadata/tagValues",
-        Role::Read,
-        || get(ceres::tag_values),
-        "JSON: the values of a tag of a metric",
-    )
-    .takes("`tenant`, `metricName`, `tagKey`")
-    .within(TAGS)
-    .names_tenant(),
-    Endpoint::new(
-        GET,
-        "/api/query",
-        Role::Read,
-        || get(ceres::query),
-        "JSON: the values of series by metric and tags, or their aggregates",
-    )
-    .takes("`tenant`, `metricName`, `tag=key=value` (repeatable), `start`, `end`, `aggregator=raw|min|max|sum|count|avg`, `granularity`")
-    .within(RENDER)
-    .names_tenant(),
 ];

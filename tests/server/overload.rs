@@ -1,0 +1,126 @@
+//! Connections that want nothing and clients that leave: they cost little, and nobody else notices them.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+
+use serde_json::{Value, json};
+
+use super::harness::{Server, Setup, now, wait_until};
+
+const MIB: u64 = 1 << 20;
+
+fn connect(address: std::net::SocketAddr, said: &[u8]) -> TcpStream {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.write_all(said).unwrap();
+    stream
+}
+
+/// Idle, slow and half-open connections, by tens.
+fn crowd(server: &Server, tens: usize) -> Vec<TcpStream> {
+    let of_one = |nth: usize| match nth % 10 {
+        0..=2 => connect(server.http, b""),
+        3..=5 => {
+            let mut stream = connect(server.http, b"GET /version HTTP/1.1\r\nhost: x\r\n\r\n");
+            stream.read_exact(&mut [0; 12]).unwrap();
+            stream
+        }
+        6 => connect(server.http, b"GET /render?target=a HTTP/1.1\r\nhost: x\r\nx-slow: "),
+        7 => connect(server.carbon, b""),
+        8 => connect(server.carbon, b"a.metric.without.an.end"),
+        _ => connect(server.pickle, b"\0\0\xff\xff(lp0\n"),
+    };
+    (0..10 * tens).map(of_one).collect()
+}
+
+#[test]
+fn a_crowd_of_connections_costs_little_and_others_are_served() {
+    let server = Server::start();
+    server.store(&format!("a.b 1 {}\n", now()));
+    let before = server.rss();
+    let held = crowd(&server, 100);
+    wait_until("all connections", || {
+        server.counter("plumbago_http_connections") >= 700 && server.counter("plumbago_connections") == 300
+    });
+    let grown = server.rss().saturating_sub(before);
+    // Ten thousand of them have 200 MB.
+    assert!(grown < 20 * MIB + 10 * MIB, "a thousand connections take {} MiB", grown / MIB);
+    server.store(&format!("a.b 2 {}\n", now()));
+    assert_eq!(server.json("/metrics/index.json"), json!(["a.b"]));
+    drop(held);
+    wait_until("the end of all connections", || {
+        // The one that asks is open, too.
+        server.counter("plumbago_http_connections") < 10 && server.counter("plumbago_connections") == 0
+    });
+}
+
+#[test]
+fn connections_that_want_nothing_are_closed_in_time() {
+    let server = Setup::new().set("http.idle_timeout", "1s").set("ingest.idle_timeout", "1s").start();
+    let held = crowd(&server, 1);
+    for mut stream in held {
+        // To its end, which only the server makes.
+        let _ = stream.read_to_end(&mut Vec::new());
+    }
+    server.wait_for("plumbago_http_connections_idle_closed_total", 7);
+    server.wait_for("plumbago_connections_idle_closed_total", 3);
+}
+
+#[test]
+fn frames_and_lines_without_an_end_are_bounded_together() {
+    let server =
+        Setup::new().set("ingest.max_unfinished_bytes", "4MiB").set("ingest.max_line_bytes", "1MiB").start();
+    let before = server.rss();
+    let frame = [&0x000f_ffff_u32.to_be_bytes()[..], &vec![b'x'; 1_000_000]].concat();
+    let line = vec![b'x'; 1_000_000];
+    // The server resets those it has no room for.
+    let send = |nth: usize| {
+        let (address, bytes) = if nth % 2 == 0 { (server.pickle, &frame) } else { (server.carbon, &line) };
+        let mut stream = TcpStream::connect(address).unwrap();
+        let _ = stream.write_all(bytes);
+        stream
+    };
+    let held: Vec<TcpStream> = (0..100).map(send).collect();
+    wait_until("most of them to be refused", || server.rejected("overload") >= 90);
+    let grown = server.rss().saturating_sub(before);
+    assert!(grown < 50 * MIB, "it took {} MiB", grown / MIB);
+    // Others send as before.
+    server.store(&format!("a.b 1 {}\n", now()));
+    drop(held);
+}
+
+fn queries(server: &Server) -> Value {
+    server.json("/internal/queries")
+}
+
+#[test]
+fn the_work_for_a_client_that_leaves_ends() {
+    let server = Server::start();
+    let end = now() / 10 * 10;
+    let lines: Vec<String> =
+        (0..50_000).map(|i| format!("load.m{} {i} {}\n", i % 50, end - i / 50 * 10)).collect();
+    server.store(&lines.concat());
+    // Minutes of work.
+    let target = "movingMedian(movingMedian(movingMedian(load.*,3000),3000),3000)";
+    let request = format!("GET /render?format=json&from=-1d&target={target} HTTP/1.1\r\nhost: x\r\n\r\n");
+    let asking = connect(server.http, request.as_bytes());
+    wait_until("the functions", || queries(&server)["active"][0]["phase"] == "functions");
+    drop(asking);
+    wait_until("the end of the work", || queries(&server)["active"] == json!([]));
+    assert_eq!(queries(&server)["slowest"][0]["outcome"], "abandoned");
+    wait_until("the memory", || server.counter("plumbago_query_memory_bytes") == 0);
+}
+
+#[test]
+fn a_deadline_ends_the_work() {
+    let server = Setup::new().set("query.render_timeout", "1ms").start();
+    let end = now() / 10 * 10;
+    let lines: Vec<String> =
+        (0..50_000).map(|i| format!("load.m{} {i} {}\n", i % 50, end - i / 50 * 10)).collect();
+    server.store(&lines.concat());
+    let answer = server.get(
+        "/render?format=json&from=-1d&target=movingMedian(movingMedian(movingMedian(load.*,3000),3000),3000)",
+    );
+    assert_eq!(answer.status, 504);
+    assert!(answer.body.contains("query.render_timeout"), "{}", answer.body);
+    assert_eq!(queries(&server)["active"], json!([]));
+}
