@@ -17,7 +17,8 @@
 //! | 6    | [`store`]   | the seam, and behind it the embedded store and a cluster            |
 //! | 7    | [`index`]   | globs become metrics                                                |
 //! | 8    | [`graphite_render`] | targets become series: grammar, functions, output formats, in a crate of its own |
-//! | 9    | [`http`]    | the Graphite HTTP API                                               |
+//! | 9    | [`kairosdb`]| KairosDB's queries as values: aggregators and groups, no I/O        |
+//! | 10   | [`http`]    | the HTTP APIs of Graphite and its neighbours                        |
 //!
 //! [`bundle`] is everything kept of one metric, on its way between stores, servers and files. [`whisper`] reads and writes Graphite's files. [`plumbago_model`] has the nouns all of them speak in. [`server`] wires all of it; [`cli`] is the command line. `tests/architecture.rs` checks who may use whom.
 
@@ -44,6 +45,8 @@ pub mod store;
 pub mod index;
 
 pub mod bundle;
+
+pub mod kairosdb;
 
 pub mod http;
 

@@ -6,6 +6,7 @@
 mod disk;
 mod endpoints;
 mod histogram;
+mod labelled;
 mod logins;
 #[cfg(feature = "otlp")]
 pub mod otlp;
@@ -23,6 +24,7 @@ use text::Text;
 pub use disk::Disk;
 pub use endpoints::Endpoints;
 pub use histogram::{Durations, Histogram};
+pub use labelled::{LabelledPhase, LabelledPhases};
 pub use logins::{Logins, TurnedAway};
 pub use process::Process;
 pub use refusal::Refusal;
@@ -63,6 +65,8 @@ macro_rules! telemetry {
             pub endpoints: Endpoints,
             /// Callers who were turned away.
             pub logins: Logins,
+            /// Queries by metric and tags, by phase.
+            pub labelled_phases: LabelledPhases,
             disk: Mutex<Disk>,
             rejected: [Counter; Reject::ALL.len()],
             refused: [Counter; Refusal::ALL.len()],
@@ -133,6 +137,7 @@ telemetry! {
     queries_slow: "counter" "plumbago_queries_slow_total" "Queries that took longer than query.slow.",
     query_memory: "gauge" "plumbago_query_memory_bytes" "Memory that queries use.",
     query_memory_limit: "gauge" "plumbago_query_memory_limit_bytes" "Memory that all queries together may use (query.memory).",
+    index_passes: "counter" "plumbago_labelled_index_passes_total" "Passes over the index for queries and deletions by metric and tags: one for each metric of a request, however many values of tags it has.",
     find_limited: "counter" "plumbago_find_limited_total" "Finds rejected because of a limit.",
     searches_cut_short: "counter" "plumbago_searches_cut_short_total" "Searches of the metric browser that timed out and returned partial results.",
     render_limited: "counter" "plumbago_render_limited_total" "Renders rejected because of a limit.",
@@ -186,6 +191,7 @@ impl Telemetry {
         self.write_labelled(&mut text);
         self.endpoints.write(&mut text);
         self.logins.write(&mut text);
+        self.labelled_phases.write(&mut text);
         self.disk.lock().write(&mut text);
         Process::read().write(&mut text);
         text.finish()

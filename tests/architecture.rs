@@ -37,7 +37,21 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("index", &[]),
     ("bundle", &["store"]),
     ("whisper", &[]),
-    ("http", &["auth", "bundle", "certificate", "config", "graphite_render", "index", "parse", "telemetry"]),
+    ("kairosdb", &[]),
+    (
+        "http",
+        &[
+            "auth",
+            "bundle",
+            "certificate",
+            "config",
+            "graphite_render",
+            "index",
+            "kairosdb",
+            "parse",
+            "telemetry",
+        ],
+    ),
 ];
 
 /// Modules that may use every other.

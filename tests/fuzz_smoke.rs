@@ -42,6 +42,7 @@ targets! {
     ceres at "../fuzz/fuzz_targets/ceres.rs"
     chunk at "../fuzz/fuzz_targets/chunk.rs"
     glob at "../fuzz/fuzz_targets/glob.rs"
+    kairosdb_query at "../fuzz/fuzz_targets/kairosdb_query.rs"
     labelled at "../fuzz/fuzz_targets/labelled.rs"
     login at "../fuzz/fuzz_targets/login.rs"
     name at "../fuzz/fuzz_targets/name.rs"

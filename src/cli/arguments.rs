@@ -12,7 +12,9 @@ use std::path::PathBuf;
 use clap::{Arg, ArgAction, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 
 pub use between::{Compare, Elsewhere, Fill};
-pub use metrics::{Cardinality, Copy, Delete, Find, Info, Read, Rename, Top, Usage, Write};
+pub use metrics::{
+    Cardinality, Catalog, CatalogList, Copy, Delete, Find, Info, Read, Rename, Top, Usage, Write,
+};
 pub use moving::{
     Export, ExportCsv, ExportSelection, ExportTo, ExportWhisper, Import, ImportFrom, ImportWhisper,
 };
@@ -289,6 +291,19 @@ pub enum Command {
   plumbago cardinality servers --depth 2        below servers, by two more components
   plumbago cardinality --limit 5 --output json")]
     Cardinality(Cardinality),
+    /// Show what is known of metrics with tags: by month, by tag, by window
+    ///
+    /// Lists the metrics that had series in some months with their first and last point, the tags of a metric with their values and
+    /// series, how many values each tag of each metric has, the windows of three weeks in which a metric has series, and how large the
+    /// partitions of each stage become in a cluster. While a server runs, the command asks it.
+    #[command(after_help = "Examples:
+  plumbago catalog metrics --from 2026-01 --until 2026-03
+  plumbago catalog tags cpu.load                its tags
+  plumbago catalog tags cpu.load --tag host     the values of one of them
+  plumbago catalog cardinality --prefix cpu
+  plumbago catalog windows cpu.load
+  plumbago catalog partitions --output json")]
+    Catalog(Catalog),
     /// Show the busiest prefixes, the newest metrics, and those that nobody reads
     ///
     /// Lists where most points come in, as the rate of the last minutes, the last minutes in which metrics were created, and the

@@ -16,11 +16,11 @@ use std::io::{self, BufWriter, Write as _};
 use std::process::ExitCode;
 
 pub use arguments::{
-    Arguments, Backup, Cardinality, CheckConfig, Clean, Command, Compare, Completions, Copy, Delete, Dump,
-    Elsewhere, Estimate, Export, ExportCsv, ExportSelection, ExportTo, ExportWhisper, Fill, Find, Fsck,
-    Global, Import, ImportFrom, ImportWhisper, Info, LogFormat, ManPage, Output, Read, Reload, Rename,
-    Repair, Restore, RetentionAction, RetentionCommand, RetentionPlan, Schema, SchemaAction, Server, Stats,
-    Top, Usage, User, UserAction, UserAdd, UserList, UserRevoke, Write,
+    Arguments, Backup, Cardinality, Catalog, CatalogList, CheckConfig, Clean, Command, Compare, Completions,
+    Copy, Delete, Dump, Elsewhere, Estimate, Export, ExportCsv, ExportSelection, ExportTo, ExportWhisper,
+    Fill, Find, Fsck, Global, Import, ImportFrom, ImportWhisper, Info, LogFormat, ManPage, Output, Read,
+    Reload, Rename, Repair, Restore, RetentionAction, RetentionCommand, RetentionPlan, Schema, SchemaAction,
+    Server, Stats, Top, Usage, User, UserAction, UserAdd, UserList, UserRevoke, Write,
 };
 
 use crate::config::{ConfigError, Loaded, Sources};
@@ -66,6 +66,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         Command::Fill(args) => operations::fill(config, args, output),
         Command::Du(args) => operations::du(config, args, output),
         Command::Cardinality(args) => operations::cardinality(config, args, output),
+        Command::Catalog(args) => operations::catalog(config, args, output),
         Command::Top(args) => operations::top(config, args, output),
         Command::Stats(args) => operations::stats(config, args, output),
         Command::Info(args) => operations::info(config, args, output),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::browser::Browse;
-use super::{Backups, Care, Moving};
+use super::{Backups, Care, Labelled, Moving};
 use crate::index::Sight;
 use crate::parse::Limits;
 use graphite_render::{FetchRequest, Fetched, Source};
@@ -29,6 +29,11 @@ pub trait Backend: TaggedSeries + EventLog + Send + Sync + 'static {
 
     /// What looks after the metrics of a store, if there is one.
     fn care(&self) -> Option<&dyn Care> {
+        None
+    }
+
+    /// What reads series by metric and tags, if there is a store.
+    fn labelled(&self) -> Option<&dyn Labelled> {
         None
     }
 

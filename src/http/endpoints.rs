@@ -58,6 +58,7 @@ pub(super) fn endpoints() -> impl Iterator<Item = &'static Endpoint> {
 const GET: &[Method] = &[Method::GET];
 const POST: &[Method] = &[Method::POST];
 const EITHER: &[Method] = &[Method::GET, Method::POST];
+const DELETE: &[Method] = &[Method::DELETE];
 
 const FIND: &[&str] = &[
     "query.max_find_hits",

@@ -149,6 +149,14 @@ impl Failure {
         response
     }
 
+    /// Its text without Graphite's wording.
+    pub(super) fn bare(&self) -> String {
+        match self {
+            Failure::Invalid(text) => text.clone(),
+            other => other.to_string(),
+        }
+    }
+
     fn status(&self) -> StatusCode {
         match self {
             Failure::Invalid(_) | Failure::Refused(_) | Failure::BrokenBody(_) => StatusCode::BAD_REQUEST,

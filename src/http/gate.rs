@@ -217,6 +217,13 @@ impl Gate {
         Standing { caller, from, stranger, unsettled: false }
     }
 
+    fn role_without_logins(&self, parts: &Parts) -> Role {
+        let peer = parts.extensions.get::<ConnectInfo<Peer>>();
+        let from = peer.map_or(IpAddr::from([0, 0, 0, 0]), |ConnectInfo(peer)| peer.ip());
+        let stranger = local::stranger(from, &parts.uri, &parts.headers);
+        if stranger.is_none() { Role::Admin } else { self.anonymous }
+    }
+
     /// What a request shows of who sends it. A proxy that is believed has looked at everything else already.
     fn offer(&self, request: &Request) -> Result<Offer, Failure> {
         let headers = request.headers();
@@ -349,6 +356,20 @@ impl FromRequestParts<Arc<Gate>> for LoggedIn {
         let standing = parts.extensions.get::<Standing>().filter(|_| gate.doorman.is_some());
         let name = standing.map(|standing| standing.caller.name.to_string());
         Ok(Self(name.filter(|name| name != ANONYMOUS)))
+    }
+}
+
+/// May the caller write points?
+pub(super) struct MayWrite(pub(super) bool);
+
+impl FromRequestParts<Arc<Gate>> for MayWrite {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, gate: &Arc<Gate>) -> Result<Self, Failure> {
+        let standing = parts.extensions.get::<Standing>();
+        // Without logins, a request to what is open to everybody has no standing.
+        let role = standing.map_or_else(|| gate.role_without_logins(parts), |standing| standing.caller.role);
+        Ok(Self(role >= Role::Write))
     }
 }
 

@@ -16,12 +16,14 @@
 //! | `tags.rs`   | tags, their values, and the metrics that have them                                       |
 //! | `tagged.rs` | finding by tags                                                                          |
 //! | `cardinality.rs` | where all the metrics come from                                                     |
+//! | `catalog.rs` | the metrics with tags, and their tags                                                  |
 //! | `ranking.rs` | which of them are busy, new, or never read                                               |
 //!
 //! Names are canonical by the time they arrive here. A tagged name (one with a `;`) is found by its exact text and by its
 //! tags, and is not in the tree. A removed name keeps its memory, which is reused if the name returns, until a restart.
 
 mod cardinality;
+mod catalog;
 mod found;
 mod listing;
 mod loading;
@@ -42,6 +44,7 @@ mod words;
 mod tests;
 
 pub use cardinality::{Cardinality, Survey};
+pub use catalog::{Excerpt, Members};
 pub use found::{FindLimits, Findings, Found};
 pub use listing::{ListedName, Page, PageRequest};
 pub use loading::Loading;

@@ -9,7 +9,7 @@ use super::{CHECK_EVERY, FindLimits, Index};
 use plumbago_model::{Cancel, MetricId, QueryError, TagCondition, TagWish, name, untagged};
 
 /// The tag that every series has: its own name.
-const NAME: &str = "name";
+pub(super) const NAME: &str = "name";
 
 /// A tag and its size.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,6 +73,25 @@ impl Sight<'_> {
         let tags = index.tags.with_prefix("").filter(|(tag, _)| self.has_tag(tag));
         let tags = tags.filter(|(tag, of_tag)| accept(tag) && is_seen(of_tag));
         Ok(tags.take(limit).map(|(tag, _)| tag.to_owned()).collect())
+    }
+
+    /// The series of a metric for which the conditions hold, sorted by name, and the metric itself if it has no tags and the
+    /// conditions hold for that.
+    pub fn find_series(
+        self,
+        metric: &str,
+        asked: Asked<'_>,
+        limits: FindLimits,
+        cancel: &Cancel,
+    ) -> Result<Vec<(MetricId, String)>, QueryError> {
+        let mut found = self.find_tagged(asked, limits, cancel)?;
+        let wants_untagged = untagged(asked.conditions).is_some() && self.scope().covers(metric);
+        if let Some(id) = self.read().lookup(metric.as_bytes()).filter(|_| wants_untagged)
+            && !found.iter().any(|(known, _)| *known == id)
+        {
+            found.insert(0, (id, metric.to_owned()));
+        }
+        Ok(found)
     }
 
     /// Every tag with its size, in order.
@@ -199,7 +218,7 @@ impl Sight<'_> {
     }
 
     /// The tagged metrics that are inside, unless all are.
-    fn covered_if_confined(
+    pub(super) fn covered_if_confined(
         self,
         index: &mut RwLockReadGuard<'_, Index>,
         cancel: &Cancel,
@@ -216,7 +235,7 @@ fn common(ids: &Ids, others: &RoaringBitmap) -> u64 {
 }
 
 /// Lets a writer in, and stops the query when the client is gone.
-fn pause(index: &mut RwLockReadGuard<'_, Index>, cancel: &Cancel) -> Result<(), QueryError> {
+pub(super) fn pause(index: &mut RwLockReadGuard<'_, Index>, cancel: &Cancel) -> Result<(), QueryError> {
     cancel.check()?;
     RwLockReadGuard::bump(index);
     Ok(())
@@ -231,7 +250,7 @@ fn narrow_all(
     cancel: &Cancel,
 ) -> Result<(), QueryError> {
     conditions.sort_by_key(|condition| match condition.wanted() {
-        TagWish::Is(_) => 0,
+        TagWish::Is(_) | TagWish::OneOf(_) => 0,
         TagWish::Present => 1,
         TagWish::Tested { .. } if !condition.holds("") => 2,
         TagWish::IsNot(_) | TagWish::Absent => 3,
@@ -260,6 +279,13 @@ fn narrow(
             Some(ids) => ids.retain_in(found),
             None => found.clear(),
         },
+        TagWish::OneOf(values) => {
+            let mut picked = RoaringBitmap::new();
+            for ids in values.iter().filter_map(|value| tag?.get(value)) {
+                ids.add_to(&mut picked);
+            }
+            *found &= picked;
+        }
         TagWish::IsNot(value) => {
             if let Some(ids) = tag.and_then(|tag| tag.get(value)) {
                 let mut others = RoaringBitmap::new();

@@ -73,7 +73,7 @@ impl Points {
             }
         }
         let mut result: Vec<Option<Series>> = ids.iter().map(|_| None).collect();
-        for (i, series) in self.run_jobs(ids, &jobs, reading, cancel)? {
+        for (i, series) in in_two(&jobs, cancel, |job| self.run_job(ids, job, reading, cancel))? {
             result[i] = Some(series);
         }
         Ok(result)
@@ -93,38 +93,6 @@ impl Points {
             stage_and_range(&policy, from, until, now).map(|(_, range)| range.len)
         };
         by_policy.into_iter().map(|(policy, n)| n * slots(policy).unwrap_or(0)).sum()
-    }
-
-    fn run_jobs(
-        &self,
-        ids: &[MetricId],
-        jobs: &[Job],
-        reading: Reading,
-        cancel: &Cancel,
-    ) -> Result<Vec<(usize, Series)>, QueryError> {
-        let run = |jobs: &[Job]| -> Result<Vec<(usize, Series)>, QueryError> {
-            let mut done = Vec::new();
-            for job in jobs {
-                cancel.check()?;
-                done.extend(self.run_job(ids, job, reading, cancel)?);
-            }
-            Ok(done)
-        };
-        if jobs.len() < 2 {
-            return run(jobs);
-        }
-        let (left, right) = jobs.split_at(jobs.len() / 2);
-        let (left, right) = std::thread::scope(|scope| {
-            let other = scope.spawn(|| run(right));
-            let left = run(left);
-            (left, other.join())
-        });
-        let mut done = left?;
-        match right {
-            Ok(right) => done.extend(right?),
-            Err(panic) => std::panic::resume_unwind(panic),
-        }
-        Ok(done)
     }
 
     fn run_job(
@@ -148,6 +116,37 @@ impl Points {
         cancel.give_back(working);
         Ok(done)
     }
+}
+
+/// Does each job, with two threads if there are several.
+pub(super) fn in_two<J: Sync, T: Send>(
+    jobs: &[J],
+    cancel: &Cancel,
+    run: impl Fn(&J) -> Result<Vec<T>, QueryError> + Sync,
+) -> Result<Vec<T>, QueryError> {
+    let run = |jobs: &[J]| -> Result<Vec<T>, QueryError> {
+        let mut done = Vec::new();
+        for job in jobs {
+            cancel.check()?;
+            done.extend(run(job)?);
+        }
+        Ok(done)
+    };
+    if jobs.len() < 2 {
+        return run(jobs);
+    }
+    let (left, right) = jobs.split_at(jobs.len() / 2);
+    let (left, right) = std::thread::scope(|scope| {
+        let other = scope.spawn(|| run(right));
+        let left = run(left);
+        (left, other.join())
+    });
+    let mut done = left?;
+    match right {
+        Ok(right) => done.extend(right?),
+        Err(panic) => std::panic::resume_unwind(panic),
+    }
+    Ok(done)
 }
 
 /// Metrics of one policy, read together.

@@ -31,6 +31,7 @@ mod recent;
 mod recovery;
 mod rename;
 mod running;
+mod slots;
 mod tally;
 #[cfg(test)]
 mod testing;
@@ -46,4 +47,5 @@ pub use load::{Load, Loaded};
 pub use points::{Appended, Points, PointsError};
 pub use policies::Policies;
 pub use recovery::{Names, Opened};
+pub use slots::{PointLimit, Seconds, Slot};
 pub use tally::Received;

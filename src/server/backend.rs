@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::confined::Confined;
 use super::engine::Engine;
 use crate::http::browser::Browse;
-use crate::http::{Backend, Backups, Care, Moving, NameStream, Node};
+use crate::http::{Backend, Backups, Care, Labelled, Moving, NameStream, Node};
 use crate::index::{FindLimits, Found, NameWalk};
 use crate::parse::Limits;
 use crate::receive;
@@ -37,6 +37,10 @@ impl Backend for Engine {
     }
 
     fn care(&self) -> Option<&dyn Care> {
+        Some(self)
+    }
+
+    fn labelled(&self) -> Option<&dyn Labelled> {
         Some(self)
     }
 

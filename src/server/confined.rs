@@ -5,15 +5,18 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
+use serde_json::Value;
+
 use super::engine::Engine;
 use crate::bundle::Bundle;
 use crate::http::browser::{Browse, Folder, Health, Listing, MetricDescription, PageRequest};
 use crate::http::{
-    BackedUp, Backend, BackupError, BackupState, Backups, Care, Checked, Cleaned, CopiedMetric, Deleted,
-    DeletedRange, Description, EventLog, ImportOptions, Imported, Moving, NameStream, Node, Reloaded,
-    Renamed, Repaired, RetentionPlan, Stats, TaggedSeries, Usage,
+    BackedUp, Backend, BackupError, BackupState, Backups, Care, Catalog, CatalogQuery, Checked, Cleaned,
+    CopiedMetric, Deleted, DeletedRange, Description, EventLog, ImportOptions, Imported, Labelled, Moving,
+    NameStream, Node, Reloaded, Renamed, Repaired, RetentionPlan, Stats, TaggedSeries, Usage, Wanted,
 };
 use crate::index::{Sight, Survey, Top};
+use crate::kairosdb::{Read, Tags};
 use crate::parse::Limits;
 use crate::receive::{Busy, Recent, Sink};
 use graphite_render::{FetchRequest, Fetched, Source};
@@ -162,6 +165,10 @@ impl Backend for Confined {
         Some(self)
     }
 
+    fn labelled(&self) -> Option<&dyn Labelled> {
+        Some(self)
+    }
+
     fn backups(&self) -> Option<&dyn Backups> {
         Some(self)
     }
@@ -266,6 +273,37 @@ impl TaggedSeries for Confined {
         let stored = self.check_series(paths)?;
         let stored: Vec<&str> = stored.iter().map(String::as_str).collect();
         self.engine.delete_series(&stored).map_err(|error| self.worded(error))
+    }
+}
+
+impl Labelled for Confined {
+    fn read_series(
+        &self,
+        wanted: &Wanted,
+        range: (i64, i64),
+        cancel: &Cancel,
+    ) -> Result<Vec<Read>, QueryError> {
+        self.engine.read_series_within(&self.scope, wanted, range, cancel)
+    }
+
+    fn series_tags(
+        &self,
+        wanted: &Wanted,
+        range: (i64, i64),
+        cancel: &Cancel,
+    ) -> Result<Vec<Tags>, QueryError> {
+        self.engine.series_tags_within(&self.scope, wanted, range, cancel)
+    }
+
+    fn erase_series(&self, wanted: &Wanted, range: (i64, i64)) -> Result<usize, QueryError> {
+        self.engine.erase_series_within(&self.scope, wanted, range)
+    }
+
+    fn catalog(&self, query: &CatalogQuery, cancel: &Cancel) -> Result<Value, QueryError> {
+        match query.about {
+            Catalog::Partitions => Err(self.whole_server()),
+            _ => self.engine.catalog_within(&self.scope, query, cancel),
+        }
     }
 }
 

@@ -30,10 +30,7 @@ impl Engine {
             found.is_empty() && !selection.has_tags() && self.has_directories(scope, query)?;
         found.sort_unstable_by_key(|(id, _)| *id);
         let ids: Vec<MetricId> = found.iter().map(|(id, _)| *id).collect();
-        let erased = match self.store.upstream.is_sole_writer() {
-            true => self.points.erase(&ids, stretch, trial)?,
-            false => self.erase_for_all(&ids, stretch, trial)?,
-        };
+        let erased = self.erase_metrics(&ids, stretch, trial)?;
         let mut metrics = Vec::new();
         for ((_, name), Erased { points, aggregates, remade }) in found.into_iter().zip(erased) {
             if points + aggregates + remade > 0 {
@@ -45,6 +42,19 @@ impl Engine {
         }
         metrics.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         Ok(DeletedRange { deleted: !trial, metrics, only_directories })
+    }
+
+    /// Deletes what metrics, by ascending id, have in a stretch of time, and says what that was of each. A trial only counts.
+    pub(super) fn erase_metrics(
+        &self,
+        ids: &[MetricId],
+        stretch: Stretch,
+        trial: bool,
+    ) -> Result<Vec<Erased>, QueryError> {
+        match self.store.upstream.is_sole_writer() {
+            true => Ok(self.points.erase(ids, stretch, trial)?),
+            false => self.erase_for_all(ids, stretch, trial),
+        }
     }
 
     /// The same in a cluster. What is counted is what a query sees; what is made again at the edges is this server's part.

@@ -328,6 +328,11 @@ impl Server {
         answer(self.agent.post(self.url(path)).send_form(form.iter().copied()).unwrap())
     }
 
+    /// DELETE.
+    pub(crate) fn delete(&self, path: &str) -> Answer {
+        answer(self.agent.delete(self.url(path)).call().unwrap())
+    }
+
     /// POST a text as it is.
     pub(crate) fn post_text(&self, path: &str, text: &str) -> Answer {
         answer(self.agent.post(self.url(path)).content_type("text/plain").send(text).unwrap())

@@ -25,6 +25,7 @@ mod graphite_web;
 mod harness;
 mod ingest;
 mod kairosdb;
+mod kairosdb_query;
 mod kill9;
 mod live;
 mod logins;

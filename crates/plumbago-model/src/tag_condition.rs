@@ -1,5 +1,7 @@
 //! What a query asks of one tag; an index answers it without knowing how it was written.
 
+use std::collections::BTreeSet;
+
 /// The tag that every series has: its own name.
 const NAME: &str = "name";
 
@@ -20,6 +22,8 @@ pub trait TagCondition {
 pub enum TagWish<'a> {
     /// This, which is not empty.
     Is(&'a str),
+    /// One of these, none of which is empty.
+    OneOf(&'a BTreeSet<String>),
     /// Anything but this, which is not empty.
     IsNot(&'a str),
     /// Anything.

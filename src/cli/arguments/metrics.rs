@@ -153,6 +153,51 @@ pub struct Cardinality {
     pub server: Server,
 }
 
+/// What to list of the catalogue.
+#[derive(Clone, Debug, Args)]
+pub struct Catalog {
+    /// What to list
+    pub what: CatalogList,
+    /// The metric whose tags or windows are listed
+    pub metric: Option<String>,
+    /// List the values of this tag
+    #[arg(long, value_name = "TAG")]
+    pub tag: Option<String>,
+    /// The first month of metrics, such as 2026-01; the last one if not given
+    #[arg(long, value_name = "MONTH")]
+    pub from: Option<String>,
+    /// The last month of metrics; this one if not given
+    #[arg(long, value_name = "MONTH")]
+    pub until: Option<String>,
+    /// Only names that begin so
+    #[arg(long, value_name = "TEXT")]
+    pub prefix: Option<String>,
+    /// Only names that come after this one
+    #[arg(long, value_name = "NAME")]
+    pub after: Option<String>,
+    /// Most names
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    pub limit: usize,
+    /// Which server to ask.
+    #[command(flatten)]
+    pub server: Server,
+}
+
+/// A list of the catalogue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum CatalogList {
+    /// Metrics that had series in some months
+    Metrics,
+    /// The tags of a metric, or the values of one of them
+    Tags,
+    /// How many values each tag of each metric has
+    Cardinality,
+    /// The windows of three weeks in which a metric has series
+    Windows,
+    /// How large the partitions of each stage become
+    Partitions,
+}
+
 /// What to rank.
 #[derive(Clone, Debug, Args)]
 pub struct Top {

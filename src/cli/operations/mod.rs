@@ -11,6 +11,7 @@
 mod backup;
 mod between;
 mod cardinality;
+mod catalog;
 mod cluster;
 mod copy;
 mod door;
@@ -39,6 +40,7 @@ use serde_json::{Value, json};
 pub(super) use backup::{backup, restore};
 pub(super) use between::{compare, fill};
 pub(super) use cardinality::cardinality;
+pub(super) use catalog::catalog;
 pub(super) use copy::copy;
 pub(super) use inspect::{dump, fsck};
 pub(super) use moving::{export, import};

@@ -12,7 +12,7 @@ mod siblings;
 mod write;
 
 pub(super) use metadata::{metric_names, tag_keys, tag_values};
-pub(super) use query::handle as query;
+pub(super) use query::either_query;
 pub(super) use write::handle as write;
 
 use std::sync::Arc;

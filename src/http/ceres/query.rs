@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use axum::extract::State;
+use axum::extract::{Request, State};
+use axum::handler::Handler as _;
+use axum::response::Response;
 use jiff::{SignedDuration, Span, Timestamp};
 use serde::Serialize;
 
@@ -15,7 +17,7 @@ use crate::http::error::{Asked, Failure};
 use crate::http::find::to_json;
 use crate::http::gate::Gate;
 use crate::http::params::Params;
-use crate::http::reply;
+use crate::http::{opentsdb, reply};
 use crate::parse::ceres::instant;
 use graphite_render::source::{FetchRequest, Fetched, TagQuery};
 use plumbago_model::{Cancel, Phase, Reading, labelled};
@@ -56,12 +58,19 @@ struct Ask {
     granularity: Option<i64>,
 }
 
-/// `GET /api/query`
-pub(in crate::http) async fn handle(
-    State(gate): State<Arc<Gate>>,
-    door: Door,
-    call: Result<Call, Failure>,
-) -> Answer {
+/// `GET /api/query`, which is OpenTSDB's with `m`, and Ceres' with a metric and without.
+pub(in crate::http) async fn either_query(State(gate): State<Arc<Gate>>, request: Request) -> Response {
+    let mut params = Params::default();
+    params.extend(request.uri().query().unwrap_or_default().as_bytes());
+    let is_ceres =
+        params.get("m").is_none() && ["tenant", "metricName"].iter().any(|name| params.get(name).is_some());
+    match is_ceres {
+        true => handle.call(request, gate).await,
+        false => opentsdb::query::get.call(request, gate).await,
+    }
+}
+
+async fn handle(State(gate): State<Arc<Gate>>, door: Door, call: Result<Call, Failure>) -> Answer {
     let config = Arc::clone(gate.ceres());
     let answer = async {
         let Call { params, question, .. } = call?;

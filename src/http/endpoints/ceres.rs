@@ -2,7 +2,7 @@
 
 use axum::routing::{get, post};
 
-use super::{Endpoint, GET, POST, RENDER, TAGS};
+use super::{Endpoint, GET, POST, TAGS};
 use crate::http::ceres;
 use plumbago_model::Role;
 
@@ -26,8 +26,7 @@ pub(super) const CERES: &[Endpoint] = &[
         "JSON: the metrics of a tenant that have tags",
     )
     .takes("`tenant`")
-    .within(TAGS)
-    .names_tenant(),
+    .within(TAGS),
     Endpoint::new(
         GET,
         "/api/metadata/tagKeys",
@@ -36,8 +35,7 @@ pub(super) const CERES: &[Endpoint] = &[
         "JSON: the tags of a metric",
     )
     .takes("`tenant`, `metricName`")
-    .within(TAGS)
-    .names_tenant(),
+    .within(TAGS),
     Endpoint::new(
         GET,
         "/api/metadata/tagValues",
@@ -46,16 +44,5 @@ pub(super) const CERES: &[Endpoint] = &[
         "JSON: the values of a tag of a metric",
     )
     .takes("`tenant`, `metricName`, `tagKey`")
-    .within(TAGS)
-    .names_tenant(),
-    Endpoint::new(
-        GET,
-        "/api/query",
-        Role::Read,
-        || get(ceres::query),
-        "JSON: the values of series by metric and tags, or their aggregates",
-    )
-    .takes("`tenant`, `metricName`, `tag=key=value` (repeatable), `start`, `end`, `aggregator=raw|min|max|sum|count|avg`, `granularity`")
-    .within(RENDER)
-    .names_tenant(),
+    .within(TAGS),
 ];

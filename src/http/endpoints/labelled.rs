@@ -1,9 +1,9 @@
-//! The rows of KairosDB's and OpenTSDB's calls.
+//! The doors of clients that send and read metrics with tags: KairosDB's, OpenTSDB's, and the catalogue.
 
-use axum::routing::{get, post};
+use axum::routing::{delete, get, post};
 
-use super::{EITHER, Endpoint, GET, POST, TAGS, either};
-use crate::http::{kairosdb, opentsdb};
+use super::{DELETE, EITHER, Endpoint, GET, POST, RENDER, TAGS, either};
+use crate::http::{catalog, ceres, kairosdb, opentsdb};
 use plumbago_model::Role;
 
 const INTAKE: &[&str] = &[
@@ -71,6 +71,87 @@ pub(super) const KAIROSDB: &[Endpoint] = &[
         || get(kairosdb::server::status),
         "JSON: what was looked at, and whether it works",
     ),
+    Endpoint::new(
+        EITHER,
+        "/api/v1/datapoints/query",
+        Role::Read,
+        || get(kairosdb::query::get).post(kairosdb::query::post),
+        "points by metric and tags, aggregated and grouped; `save_as` needs the role write",
+    )
+    .takes("body: KairosDB's JSON; `query` with the same, for GET")
+    .within(RENDER)
+    .fails("400 with `{\"errors\": […]}`"),
+    Endpoint::new(
+        POST,
+        "/api/v1/datapoints/query/tags",
+        Role::Read,
+        || post(kairosdb::query::tags),
+        "the tags of the series that such a query would read",
+    )
+    .takes("body: the same")
+    .within(RENDER)
+    .fails("the same"),
+    Endpoint::new(
+        POST,
+        "/api/v1/datapoints/delete",
+        Role::Admin,
+        || post(kairosdb::delete::points),
+        "deletes what such a query would read; series that have nothing else go with their names",
+    )
+    .takes("body: the same")
+    .fails("the same; 204 without a body"),
+    Endpoint::new(
+        DELETE,
+        "/api/v1/metric/{name}",
+        Role::Admin,
+        || delete(kairosdb::delete::metric),
+        "deletes all series of a metric",
+    )
+    .fails("204 without a body"),
+    Endpoint::new(
+        GET,
+        "/api/v1/catalog/metrics",
+        Role::Read,
+        || get(catalog::metrics),
+        "JSON: the metrics with tags that had series in each month, with first and last point, types and series",
+    )
+    .takes("`from=2026-01`, `until`, `prefix`, `after`, `limit`")
+    .within(TAGS),
+    Endpoint::new(
+        GET,
+        "/api/v1/catalog/tags",
+        Role::Read,
+        || get(catalog::tags),
+        "JSON: the tags of a metric, or the values of one with series, first and last point",
+    )
+    .takes("`metric`, `tag`, `prefix`, `after`, `limit`")
+    .within(TAGS),
+    Endpoint::new(
+        GET,
+        "/api/v1/catalog/cardinality",
+        Role::Read,
+        || get(catalog::cardinality),
+        "JSON: how many values each tag of each metric has",
+    )
+    .takes("`prefix`, `after`, `limit`")
+    .within(TAGS),
+    Endpoint::new(
+        GET,
+        "/api/v1/catalog/windows",
+        Role::Read,
+        || get(catalog::windows),
+        "JSON: the windows of three weeks in which a metric has series",
+    )
+    .takes("`metric`")
+    .within(TAGS),
+    Endpoint::new(
+        GET,
+        "/api/v1/catalog/partitions",
+        Role::Read,
+        || get(catalog::partitions),
+        "JSON: how large the partitions of each stage become in a cluster, and what it takes on this machine",
+    )
+    .of_the_whole_server(),
 ];
 
 pub(super) const OPENTSDB: &[Endpoint] = &[
@@ -93,4 +174,14 @@ pub(super) const OPENTSDB: &[Endpoint] = &[
     )
     .takes("`type=metrics|tagk|tagv`, `q`, `max`")
     .within(TAGS),
+    Endpoint::new(
+        EITHER,
+        "/api/query",
+        Role::Read,
+        || get(ceres::either_query).post(opentsdb::query::post),
+        "series by metric and tags, aggregated; [Ceres'](CERES.md) query, without `m`",
+    )
+    .takes("`m=aggregator:[downsample:][rate:]metric{tag=value}` (repeatable), `start`, `end`, `ms`, `tz`; body: the same as JSON. Ceres: `tenant`, `metricName`, `tag=key=value` (repeatable), `start`, `end`, `aggregator`, `granularity`")
+    .within(RENDER)
+    .fails("400 with `{\"error\": {\"code\", \"message\"}}`"),
 ];

@@ -3,11 +3,17 @@
 //! | file         | what                                                        |
 //! |--------------|-------------------------------------------------------------|
 //! | `datapoints` | points come in                                              |
+//! | `query`      | points are read, and the tags of their series               |
+//! | `save`       | what a query makes is written                               |
+//! | `delete`     | points and metrics are deleted                              |
 //! | `names`      | metrics, tags and their values                              |
 //! | `server`     | version, health, features                                   |
 
 pub(super) mod datapoints;
+pub(super) mod delete;
 pub(super) mod names;
+pub(super) mod query;
+mod save;
 pub(super) mod server;
 
 use axum::http::{HeaderValue, StatusCode, header};
@@ -17,6 +23,7 @@ use serde_json::json;
 use super::error::Failure;
 use super::find::to_json;
 use super::reply;
+use crate::kairosdb::Wrong;
 
 /// A failure as KairosDB's clients read it: `{"errors": [...]}`.
 #[derive(Debug)]
@@ -33,11 +40,17 @@ impl<T: Into<Failure>> From<T> for KairosFailure {
     }
 }
 
+impl From<Wrong> for KairosFailure {
+    fn from(wrong: Wrong) -> Self {
+        Self::Several(wrong.texts().to_vec())
+    }
+}
+
 impl IntoResponse for KairosFailure {
     fn into_response(self) -> Response {
         match self {
             Self::One(failure) => {
-                let text = to_json(&json!({ "errors": [failure.to_string()] }));
+                let text = to_json(&json!({ "errors": [failure.bare()] }));
                 let mut response = failure.into_response();
                 response.headers_mut().remove(header::CONTENT_LENGTH);
                 response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(JSON));

@@ -1,0 +1,43 @@
+//! KairosDB's queries as values: what a query asks, and what its aggregators and groups make of samples. There is no I/O here.
+//!
+//! | file          | noun                                                             |
+//! |---------------|------------------------------------------------------------------|
+//! | `query`       | what a request asks for, read from its JSON                      |
+//! | `fields`      | the properties of one JSON object, read as KairosDB reads them   |
+//! | `wrong`       | why a query is refused, in KairosDB's words                      |
+//! | `unit`        | units of time, and arithmetic with them in a time zone           |
+//! | `sampling`    | the buckets of a range aggregator                                |
+//! | `sample`      | a point on its way through a query                               |
+//! | `aggregator`  | the aggregators, and how they are read                           |
+//! | `range`       | the aggregators that make one sample of a bucket                 |
+//! | `stepwise`    | the aggregators that go from sample to sample                    |
+//! | `grouping`    | `group_by`                                                       |
+//! | `results`     | series become groups, groups become results                      |
+//! | `answer`      | results as JSON                                                  |
+
+mod aggregator;
+mod answer;
+mod fields;
+mod grouping;
+mod query;
+mod range;
+mod results;
+mod sample;
+mod sampling;
+mod stepwise;
+mod unit;
+mod wrong;
+
+#[cfg(test)]
+mod tests;
+
+pub use aggregator::{Aggregator, SaveAs};
+pub use answer::{Queried, write_answer, write_tags};
+pub use grouping::GroupBy;
+pub use query::{MetricQuery, Order, Query};
+pub use range::Method;
+pub use results::{Group, Read, Tags, Work, group};
+pub use sample::Sample;
+pub use sampling::Sampling;
+pub use unit::{Length, Unit};
+pub use wrong::Wrong;
