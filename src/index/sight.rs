@@ -116,13 +116,16 @@ impl<'a> Sight<'a> {
         own
     }
 
-    /// Leaves those of some tagged metrics of [`Sight::tagged`] that are inside.
+    /// Leaves those of some tagged metrics that are inside.
     pub(super) fn confine(
         self,
         index: &mut RwLockReadGuard<'_, Index>,
         ids: &mut RoaringBitmap,
         cancel: &Cancel,
     ) -> Result<(), QueryError> {
+        if self.scope.tenant().is_some() {
+            *ids &= self.tagged(index);
+        }
         if self.scope.takes_all() {
             return Ok(());
         }

@@ -85,8 +85,8 @@ impl Sight<'_> {
         cancel: &Cancel,
     ) -> Result<Vec<(MetricId, String)>, QueryError> {
         let mut found = self.find_tagged(asked, limits, cancel)?;
-        let wants_untagged = untagged(asked.conditions).is_some() && self.scope().covers(metric);
-        if let Some(id) = self.read().lookup(metric.as_bytes()).filter(|_| wants_untagged)
+        let untagged = self.untagged_metric(&self.read(), asked).filter(|(_, name)| name == metric);
+        if let Some((id, _)) = untagged
             && !found.iter().any(|(known, _)| *known == id)
         {
             found.insert(0, (id, metric.to_owned()));
