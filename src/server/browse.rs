@@ -57,7 +57,7 @@ impl Browse for Engine {
             let index = self.index.read();
             (index.len() as u64, index.tagged_len())
         };
-        let counters = &self.telemetry;
+        let (counters, own) = (&self.telemetry, &self.config.own_metrics);
         let rejected = Reject::ALL.iter().map(|&reason| (reason.label(), counters.rejected(reason)));
         Health {
             version: env!("CARGO_PKG_VERSION"),
@@ -69,6 +69,7 @@ impl Browse for Engine {
                 StoreKind::Cassandra => "cassandra",
             },
             carbon: self.carbon.get().map(ToString::to_string),
+            own_prefix: (!own.interval.is_zero()).then(|| own.prefix.clone()),
             metrics,
             tagged,
             points_received: counters.points_received.get(),

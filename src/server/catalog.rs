@@ -1,5 +1,6 @@
 //! The catalogue of metrics with tags, made of the index and of what is known of each series.
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 
 use jiff::ToSpan as _;
@@ -149,7 +150,7 @@ impl Engine {
                 rows.push((value.clone(), tag));
             }
         }
-        rows.sort_by(|(_, a), (_, b)| b.values.cmp(&a.values));
+        rows.sort_by_key(|(_, tag)| Reverse(tag.values));
         let row = |(metric, tag): &(String, crate::index::TagSize)| json!({ "metric": plain(metric), "tag": plain(&tag.tag), "values": tag.values, "series": tag.metrics });
         Ok(json!({ "cardinality": rows.iter().map(row).collect::<Vec<_>>(), "next": next }))
     }

@@ -65,7 +65,7 @@ fn browsers_remember_to_use_tls_where_that_is_set() {
     let test = "browsers_remember_to_use_tls_where_that_is_set";
     let Some(certificates) = Certificates::make(test) else { return };
     let server = certificates.setup().set("listen.https", "127.0.0.1:0").set("http.hsts", "365d").start();
-    let ask = |stream: &mut (dyn ReadWrite)| {
+    let ask = |stream: &mut dyn ReadWrite| {
         stream.write_all(b"GET /version HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer);

@@ -74,7 +74,8 @@ fn frames_and_lines_without_an_end_are_bounded_together() {
     let line = vec![b'x'; 1_000_000];
     // The server resets those it has no room for.
     let send = |nth: usize| {
-        let (address, bytes) = if nth % 2 == 0 { (server.pickle, &frame) } else { (server.carbon, &line) };
+        let (address, bytes) =
+            if nth.is_multiple_of(2) { (server.pickle, &frame) } else { (server.carbon, &line) };
         let mut stream = TcpStream::connect(address).unwrap();
         let _ = stream.write_all(bytes);
         stream

@@ -26,6 +26,8 @@ pub struct Health {
     pub store: &'static str,
     /// Where carbon's plaintext is taken.
     pub carbon: Option<String>,
+    /// The prefix of the server's own metrics, `{host}` and all; `None` when it stores none.
+    pub own_prefix: Option<String>,
     /// Metrics, tagged ones included.
     pub metrics: u64,
     /// Metrics with tags.

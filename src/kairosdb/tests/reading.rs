@@ -33,6 +33,7 @@ fn group_by(group_by: Value) -> Value {
 }
 
 #[test]
+#[allow(clippy::too_many_lines, reason = "one table of mistakes and their texts")]
 fn mistakes_of_a_query_are_told_in_kairosdbs_words() {
     let metrics = json!([{ "name": "bob" }]);
     let units =

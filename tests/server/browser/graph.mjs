@@ -158,7 +158,8 @@ test("queries are added, changed and removed", async () => {
 
 test("a query that is wrong is explained and can be put right", async () => {
   const page = await open("#target=noSuchFunction(a)");
-  await page.locator("#note.wrong", { hasText: "noSuchFunction" }).waitFor();
+  await mistakes(page).filter({ hasText: "noSuchFunction" }).waitFor();
+  await page.locator("#note.wrong", { hasText: "nothing to draw" }).waitFor();
   await page.getByLabel("Query A", { exact: true }).fill("servers.db1.cpu.load");
   await page.keyboard.press("Enter");
   await drawn(page);

@@ -165,3 +165,48 @@ test("search and completion", async () => {
   await readable(page);
   await picture(page, "functions");
 });
+
+const LEAVES = ["cpu.load", "cpu.user", "memory.used", "network.eth0.rx"].map((leaf) => `servers.*.${leaf}`);
+const many = (more) => `#${new URLSearchParams([...LEAVES.map((target) => ["target", target]), ["refresh", "0"], ...Object.entries(more)])}`;
+
+test("twenty lines", async () => {
+  const page = await open(many({ sort: "-max" }), { colorScheme: "light", viewport: { width: 1280, height: 1250 } });
+  await drawn(page);
+  assert.equal(await page.locator("#legend tbody tr").count(), 20);
+  await readable(page);
+  await picture(page, "twenty");
+});
+
+test("a wide screen", async () => {
+  const page = await open(many({ from: "-1d" }), { colorScheme: "light", viewport: { width: 2200, height: 1100 } });
+  await drawn(page);
+  await fits(page);
+  await picture(page, "wide");
+});
+
+test("stacked, with values pinned", async () => {
+  const page = await open("#target=servers.*.memory.used&style=stacked&refresh=0", { colorScheme: "dark" });
+  await drawn(page);
+  const box = await page.locator("#plot .u-over").boundingBox();
+  await page.mouse.click(box.x + box.width * 0.4, box.y + 80);
+  await page.locator(".tip.pinned").waitFor();
+  await readable(page);
+  await picture(page, "stacked");
+});
+
+test("a table", async () => {
+  const page = await open("#target=servers.web*.cpu.load&view=table&refresh=0", { colorScheme: "light" });
+  await page.locator("#table td").first().waitFor();
+  await fits(page);
+  await readable(page);
+  await picture(page, "table");
+});
+
+test("wrong queries", async () => {
+  const targets = ["servers.web1.cpu.load", "sumSerie(servers.*.cpu.load)", "servers.wbe2.cpu.load", "sumSeries(servers.db1.cpu.load"];
+  const page = await open(`#${new URLSearchParams([...targets.map((target) => ["target", target]), ["refresh", "0"]])}`, { colorScheme: "light" });
+  await drawn(page);
+  await page.locator(".mistake .better").nth(1).waitFor();
+  await readable(page);
+  await picture(page, "error");
+});

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::auth::House;
-use crate::harness::{Server, Setup, find_program, now};
+use crate::harness::{Server, Setup, find_program, now, wait_until};
 use crate::skip::skip;
 
 /// A rule for some names, as an operator would have one.
@@ -34,6 +34,26 @@ fn graph_and_queries() {
 }
 
 #[test]
+fn points_and_figures_are_true() {
+    drive("points_and_figures_are_true", "points.mjs", varied);
+}
+
+#[test]
+fn lines_can_be_told_apart() {
+    drive("lines_can_be_told_apart", "lines.mjs", varied);
+}
+
+#[test]
+fn a_graph_is_drawn_in_other_ways() {
+    drive("a_graph_is_drawn_in_other_ways", "options.mjs", varied);
+}
+
+#[test]
+fn keyboards_and_screen_readers_are_enough() {
+    drive("keyboards_and_screen_readers_are_enough", "access.mjs", varied);
+}
+
+#[test]
 fn names_never_run_and_nobody_else_is_asked() {
     drive("names_never_run_and_nobody_else_is_asked", "safety.mjs", hostile);
 }
@@ -46,6 +66,17 @@ fn it_looks_right_in_both_themes_and_on_a_phone() {
 #[test]
 fn a_fresh_server_says_how_to_begin() {
     drive("a_fresh_server_says_how_to_begin", "fresh.mjs", Server::start);
+}
+
+#[test]
+fn a_server_that_only_knows_itself_is_fresh() {
+    drive("a_server_that_only_knows_itself_is_fresh", "fresh.mjs", || {
+        let server = Setup::new().set("telemetry.carbon_interval", "1s").start();
+        wait_until("metrics of its own", || {
+            server.json("/internal/browser/health")["metrics"].as_u64().is_some_and(|metrics| metrics > 0)
+        });
+        server
+    });
 }
 
 #[test]
@@ -112,6 +143,44 @@ fn filled() -> Server {
         for &time in &times {
             let _ = writeln!(lines, "{name} {:.3} {time}", value(series as f64, time as f64));
         }
+    }
+    server.store(&lines);
+    assert_eq!(server.post("/internal/flush", &[("settle", "1")]).status, 200);
+    server
+}
+
+/// Names that the grammar of targets takes for something else if they are written as they are.
+const ODD: &[&str] = &[
+    "a,b", "a(b", "a)b", "sum(x)", "a'b", "a\"b", "a\\b", "a[b]", "a{b}", "a{b,c}", "a*b", "a?b", "a|b",
+    "a=b", "a#b", "a%b", "5", "none", "(", "\\", "größe",
+];
+
+/// Five hours of points every ten seconds with one peak, twenty lines of a minute, and odd names.
+fn varied() -> Server {
+    let setup = Setup::new();
+    std::fs::write(setup.directory().join("storage-schemas.conf"), SCHEMAS).unwrap();
+    let server = setup.start();
+    let now = now();
+    let peak = (now - 9000) / 10 * 10;
+    let mut lines = String::new();
+    for time in (now - 18_000..=now).step_by(10).map(|time| time / 10 * 10) {
+        let value = if time == peak { 5000.0 } else { 10.0 };
+        let _ = writeln!(lines, "servers.peak.load {value} {time}\nservers.calm.load 20 {time}");
+    }
+    for time in (now - 3600..=now).step_by(60) {
+        for line in 1..=20 {
+            let _ = writeln!(
+                lines,
+                "many.line{line}.used_bytes {:.3} {time}",
+                1e6 * value(f64::from(line), time as f64)
+            );
+        }
+    }
+    for name in ODD {
+        let _ = writeln!(lines, "odd.{name} 7 {}", now - 60);
+    }
+    for host in ["alpha", "beta"] {
+        let _ = writeln!(lines, "latency;dc=north;host={host};unit=ms 3 {}", now - 60);
     }
     server.store(&lines);
     assert_eq!(server.post("/internal/flush", &[("settle", "1")]).status, 200);

@@ -1,14 +1,17 @@
 // The metric browser: puts the parts of the page together.
 
 import { byId } from "./dom.js";
-import { isMetric } from "./expression.js";
+import { isMetric, nameOf } from "./expression.js";
 import { Graph } from "./graph.js";
 import { startHealth } from "./health.js";
+import { startHistory } from "./history.js";
 import { startKeys } from "./keys.js";
 import { hideMetric, showMetric, shownMetric } from "./metric.js";
+import { startOptions } from "./options.js";
 import { earlier, later, startRange, zoomIn, zoomOut } from "./range.js";
 import { startSearch } from "./search.js";
 import { startShare } from "./share.js";
+import { startSidebar } from "./sidebar.js";
 import { state } from "./state.js";
 import { showMistakes, startTargets } from "./targets.js";
 import { nextTheme, startTheme } from "./theme.js";
@@ -26,8 +29,11 @@ startTheme(recolour);
 const graph = new Graph(showMistakes);
 const tree = new Tree(showMetric);
 startRange({ shown: () => graph.shown(), again: () => graph.draw() });
+startOptions();
 startTargets(showMetric);
+startHistory();
 startShare();
+startSidebar();
 startSearch({
   picked: showMetric,
   reveal: async (node, go) => {
@@ -38,14 +44,14 @@ startSearch({
 
 // The card describes a metric that is drawn. Without one, there is no card.
 state.watch(["targets"], () => {
-  const only = state.targets.filter(isMetric);
+  const only = state.targets.filter(isMetric).map(nameOf);
   if (only.length === 0) hideMetric();
   else if (!only.includes(shownMetric())) showMetric(only.at(-1));
 });
 
 let known;
-startHealth((health) => {
-  showWelcome(health);
+startHealth(async (health) => {
+  await showWelcome(health);
   const seen = `${health.metrics} ${health.tagged}`;
   // Counts in the tree change only when metrics are created or deleted.
   if (seen === known) return;

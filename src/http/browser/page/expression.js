@@ -1,6 +1,6 @@
 // Targets as text: what is at the caret, and how a function wraps a target. This file does not touch the document.
 
-const NAME = /[\w.*?[\]{}:#@$%+!~^&/<>=-]*$/;
+const NAME = /(?:\\.|[\w.*?[\]{}:#@$%+!~^&/<>=-])*$/;
 
 /** What the caret is in: a name, a path, a quoted text, or a tag expression. */
 export function at(text, caret) {
@@ -14,7 +14,7 @@ export function at(text, caret) {
       word: before.slice(start),
     };
   }
-  const word = NAME.exec(before)[0].replace(/^[^\w.*?[{]+/, "");
+  const word = NAME.exec(before)[0].replace(/^[^\w.*?[{\\]+/, "");
   const from = caret - word.length;
   return { kind: word.includes(".") ? "path" : "name", from, word };
 }
@@ -24,7 +24,9 @@ function openQuote(text) {
   let open;
   for (let i = 0; i < text.length; i += 1) {
     const sign = text[i];
-    if (open !== undefined) {
+    if (sign === "\\") {
+      i += 1;
+    } else if (open !== undefined) {
       if (sign === text[open]) open = undefined;
     } else if (sign === "'" || sign === '"') {
       open = i;
@@ -78,11 +80,19 @@ function sample(param) {
   return SAMPLES[param.type] ?? `"${param.name}"`;
 }
 
-/** Is it a name or glob, without a function? */
-export const isPlain = (target) => !/[()|]/.test(target) || target.includes(";");
+/** The target that means this metric and no other: what the grammar would take for its own gets a backslash. */
+export const quoted = (name) => name.replace(/[(){},'"\\|[\]*?]/g, "\\$&");
 
-/** Is it the name of one metric? */
-export const isMetric = (target) => isPlain(target) && (target.includes(";") || !/[*?[\]{}]/.test(target));
+/** The metric that a target without wildcards means. */
+export const nameOf = (target) => target.replace(/\\([(){},'"\\|[\]*?=.])/g, "$1");
+
+const bare = (target) => target.replace(/\\./g, "");
+
+/** Is it a name or glob, without a function? */
+export const isPlain = (target) => !/[()|]/.test(bare(target));
+
+/** Does it name one metric? */
+export const isMetric = (target) => isPlain(target) && !/[*?[\]{}]/.test(bare(target));
 
 /** All tagged series of this name. */
 export const seriesByName = (name) =>

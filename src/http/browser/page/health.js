@@ -5,11 +5,13 @@ import { health } from "./server.js";
 import { about, bytes, count, counted, short } from "./words.js";
 
 const EVERY = 10000;
+/** Seconds over which the rate of points is measured. */
+const RATE_OVER = 60;
 const EVERY_WHEN_EMPTY = 2000;
 
 /** Polls while the page is visible; `told(health)` gets every answer. */
 export function startHealth(told) {
-  let before;
+  let seen = [];
   let timer;
   const look = async () => {
     clearTimeout(timer);
@@ -18,27 +20,35 @@ export function startHealth(told) {
       try {
         const found = await health();
         const now = performance.now() / 1000;
-        const rate =
-          before && now > before.now ? (found.points_stored - before.stored) / (now - before.now) : undefined;
-        before = { now, stored: found.points_stored };
-        show(found, rate);
-        told(found);
-        if (found.metrics === 0) wait = EVERY_WHEN_EMPTY;
+        seen.push({ now, stored: found.points_stored });
+        seen = sinceRestart(seen).filter((one) => one.now >= now - RATE_OVER - EVERY / 2000);
+        const [first] = seen;
+        // Senders come in turns of a minute at most; what was measured over less says little, and says so.
+        const over = Math.round(now - first.now);
+        show(found, over > 0 ? { over, speed: (found.points_stored - first.stored) / (now - first.now) } : undefined);
+        await told(found);
+        if (document.body.classList.contains("fresh")) wait = EVERY_WHEN_EMPTY;
       } catch {
-        before = undefined;
+        seen = [];
         gone();
       }
     }
     timer = setTimeout(look, wait);
   };
   document.addEventListener("visibilitychange", () => document.hidden || look());
-  // Two answers make a rate, so the second request follows soon.
-  look().then(() => setTimeout(look, 1500));
+  look();
+}
+
+/** What was counted before the server started again is of no use. */
+function sinceRestart(seen) {
+  const fell = seen.findLastIndex((one, at) => at > 0 && one.stored < seen[at - 1].stored);
+  return fell > 0 ? seen.slice(fell) : seen;
 }
 
 function show(found, rate) {
   byId("health").dataset.state = found.trouble || found.warning ? "trouble" : "well";
-  const speed = rate === undefined ? "" : ` · ${short(Math.max(0, rate))}/s`;
+  const speed = rate === undefined ? "" : ` · ${short(rate.speed)}/s`;
+  byId("health").title = rate === undefined ? "" : `Points per second over the last ${rate.over} seconds`;
   byId("health-text").textContent = found.trouble ? "Trouble" : found.warning ? "Not safe" : `${counted(found.metrics, "metric")}${speed}`;
   const fact = (name, value) => [el("dt", {}, name), el("dd", {}, value)];
   const rejected = found.points_rejected.map(([reason, number]) => `${count(number)} ${reason}`).join(", ");
@@ -52,7 +62,7 @@ function show(found, rate) {
       {},
       ...fact(
         "Points stored",
-        `${count(found.points_stored)}${rate === undefined ? "" : `, now ${short(Math.max(0, rate))} per second`}`,
+        `${count(found.points_stored)}${rate === undefined ? "" : `, ${short(rate.speed)} per second over the last ${rate.over} seconds`}`,
       ),
       ...fact("Points rejected", rejected || "none"),
       ...fact("Open connections", count(found.connections)),

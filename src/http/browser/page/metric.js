@@ -1,8 +1,9 @@
 // The card about one metric: retention and its rule, first and last point, bytes.
 
+import { time } from "./clock.js";
 import { byId, el } from "./dom.js";
 import { metric } from "./server.js";
-import { ago, bytes, counted, short, span, time } from "./words.js";
+import { ago, bytes, counted, short, span } from "./words.js";
 
 let running;
 let shown;

@@ -1,5 +1,6 @@
 // The time range: buttons for common ranges, text fields for any time that Graphite understands, and the refresh interval.
 
+import { calendar, fromCalendar } from "./clock.js";
 import { button, byId, el } from "./dom.js";
 import { state } from "./state.js";
 
@@ -49,7 +50,7 @@ export function startRange({ shown, again }) {
     ),
     el("div", { class: "again" }, refresh, sign("Refresh now", "↻", again)),
   );
-  state.watch(["from", "until", "refresh"], () => {
+  state.watch(["from", "until", "refresh", "tz"], () => {
     from.value = words(state.from);
     until.value = words(state.until);
     if (![...refresh.options].some((option) => Number(option.value) === state.refresh)) {
@@ -81,23 +82,14 @@ function edge(name, label) {
   return field;
 }
 
-/** Turns a date in the reader's time zone into seconds. The server reads everything else. */
+/** Turns a date in the chosen time zone into seconds. The server reads everything else. */
 function read(text) {
   const trimmed = text.trim();
-  const calendar = /^(\d{4})-(\d\d)-(\d\d)(?:[ T](\d\d):(\d\d)(?::(\d\d))?)?$/.exec(trimmed);
-  if (!calendar) return trimmed;
-  const [year, month, day, hour, minute, second] = calendar.slice(1).map((part) => Number(part ?? 0));
-  return String(Math.floor(new Date(year, month - 1, day, hour, minute, second).getTime() / 1000));
+  return String(fromCalendar(trimmed) ?? trimmed);
 }
 
-/** Seconds as a date in the reader's time zone, to the minute. */
-function words(text) {
-  if (!/^\d{9,10}$/.test(text)) return text;
-  const date = new Date(Number(text) * 1000);
-  const two = (number) => String(number).padStart(2, "0");
-  const day = `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
-  return `${day} ${two(date.getHours())}:${two(date.getMinutes())}`;
-}
+/** Seconds as a date in the chosen time zone. */
+const words = (text) => (/^\d{9,10}$/.test(text) ? calendar(Number(text), true) : text);
 
 /** Shows exactly these seconds. */
 export function zoomTo(first, last) {

@@ -2,6 +2,7 @@
 
 import { complete } from "./completion.js";
 import { byId } from "./dom.js";
+import { quoted } from "./expression.js";
 import { search } from "./server.js";
 import { state } from "./state.js";
 import { count, counted } from "./words.js";
@@ -39,7 +40,7 @@ export function startSearch({ reveal, picked }) {
     field.value = "";
     if (item.target) return state.add(item.target);
     if (item.node.metric) {
-      state.add(item.node.name);
+      state.add(quoted(item.node.name));
       picked(item.node.name);
       reveal(item.node, false);
     } else {

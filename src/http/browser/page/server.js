@@ -20,9 +20,17 @@ export async function ask(path, parameters = {}, signal = undefined) {
   return read(await get(path, parameters, signal));
 }
 
-/** GETs an answer; throws if there is none, or if the server refuses. */
+/** Longer addresses are not for every proxy. */
+const LONGEST = 4000;
+
+/** GETs an answer, or POSTs for it if there is much to say; throws if there is none, or if the server refuses. */
 export async function get(path, parameters, signal) {
-  const answer = await fetch(address(path, parameters), { signal }).catch(unlessAborted);
+  const url = address(path, parameters);
+  const short = url.length <= LONGEST;
+  const asked = short
+    ? fetch(url, { signal })
+    : fetch(path, { method: "POST", body: new URLSearchParams(url.slice(path.length + 1)), signal });
+  const answer = await asked.catch(unlessAborted);
   if (answer.ok) return answer;
   if (answer.status === 401) location.assign("login");
   // An HTML page is a proxy's, and says nothing to a person in one line.

@@ -1,29 +1,56 @@
-// Links for use elsewhere: the URLs of the render, and the targets for Grafana's query editor.
+// For use elsewhere: downloads, the URLs of the render, and the targets for Grafana's query editor.
 
 import { byId, copyButton, el } from "./dom.js";
-import { renderParameters } from "./graph.js";
+import { rangeParameters } from "./graph.js";
 import { address } from "./server.js";
 import { state } from "./state.js";
 
+const DOWNLOADS = ["CSV", "JSON", "PNG", "SVG"];
+const AREAS = { area: "all", stacked: "stacked" };
+
+/** What the server's pictures call the choices of the page. */
+const picture = (width, height) => ({
+  width,
+  height,
+  areaMode: AREAS[state.style],
+  logBase: state.scale === "log" ? 10 : undefined,
+  yMin: state.min || undefined,
+  yMax: state.max || undefined,
+});
+
 export function startShare() {
   const place = byId("share");
-  state.watch(["targets", "from", "until"], () => {
+  state.watch(Object.keys(state), () => {
     place.hidden = state.targets.length === 0;
     if (place.hidden) return;
     const lines = [
-      line("Render URL", full("render", renderParameters("json"))),
-      line("Picture", full("render", { ...renderParameters("png"), width: 900, height: 400 })),
-      line("CSV", full("render", renderParameters("csv"))),
+      line("Render URL", rendered("json")),
+      line("Picture", rendered("png", picture(900, 400))),
+      line("CSV", rendered("csv")),
       ...state.targets.map((target, index) =>
         line(state.targets.length > 1 ? `Grafana target ${index + 1}` : "Grafana target", target, false),
       ),
       line("This page", location.href),
     ];
-    place.replaceChildren(el("h2", {}, "Use it elsewhere"), el("dl", { class: "share" }, ...lines.flat()));
+    place.replaceChildren(
+      el("h2", {}, "Use it elsewhere"),
+      el("p", { class: "downloads" }, "Download ", ...DOWNLOADS.map(download)),
+      el("dl", { class: "share" }, ...lines.flat()),
+    );
   });
 }
 
-const full = (path, parameters) => new URL(address(path, parameters), document.baseURI).href;
+function rendered(format, more = {}) {
+  const parameters = { target: state.targets, ...rangeParameters(), format, ...more };
+  return new URL(address("render", parameters), document.baseURI).href;
+}
+
+/** All points, or a picture as large as a slide. */
+function download(name) {
+  const format = name.toLowerCase();
+  const href = rendered(format, ["PNG", "SVG"].includes(name) ? picture(1200, 500) : {});
+  return el("a", { class: "small", href, download: `plumbago.${format}` }, name);
+}
 
 function line(name, text, link = true) {
   const shown = link

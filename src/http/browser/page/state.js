@@ -1,7 +1,31 @@
-// The state of the page: targets, time range, refresh interval. It is kept in the page's URL, so that people can share it and the
-// browser's back button works.
+// The state of the page: targets, time range, and how they are drawn. It is kept in the page's URL, so that people can share it and
+// the browser's back button works.
 
-const DEFAULTS = { targets: [], from: "-1h", until: "now", refresh: 30 };
+const DEFAULTS = {
+  targets: [],
+  from: "-1h",
+  until: "now",
+  refresh: 30,
+  // How points are drawn together when there are more than pixels.
+  points: "band",
+  // Lines, areas, or areas on top of each other.
+  style: "lines",
+  // What the numbers measure; `auto` looks at the names.
+  unit: "auto",
+  // `linear` or `log`.
+  scale: "linear",
+  // The lowest and the highest value of the left axis; empty is as the data are.
+  min: "",
+  max: "",
+  // A time zone's name; empty is the reader's own.
+  tz: "",
+  // How much earlier the same queries are drawn a second time: `1d`.
+  compare: "",
+  // What is seen: `graph`, `table` or `samples`.
+  view: "graph",
+  // The legend's column that orders it, with a minus if the highest comes first.
+  sort: "",
+};
 
 class State extends EventTarget {
   constructor() {
@@ -56,18 +80,17 @@ class State extends EventTarget {
 function read() {
   const query = new URLSearchParams(location.hash.slice(1));
   const found = { ...DEFAULTS, targets: query.getAll("target") };
-  for (const key of ["from", "until"]) found[key] = query.get(key) ?? DEFAULTS[key];
-  const refresh = Number(query.get("refresh") ?? DEFAULTS.refresh);
+  for (const key of Object.keys(DEFAULTS)) if (key !== "targets") found[key] = query.get(key) ?? DEFAULTS[key];
+  const refresh = Number(found.refresh);
   found.refresh = Number.isFinite(refresh) && refresh >= 0 ? refresh : DEFAULTS.refresh;
   return found;
 }
 
-function write({ targets, from, until, refresh }) {
+function write(state) {
   const query = new URLSearchParams();
-  for (const target of targets) query.append("target", target);
-  if (from !== DEFAULTS.from) query.set("from", from);
-  if (until !== DEFAULTS.until) query.set("until", until);
-  if (refresh !== DEFAULTS.refresh) query.set("refresh", refresh);
+  for (const target of state.targets) query.append("target", target);
+  for (const [key, usual] of Object.entries(DEFAULTS))
+    if (key !== "targets" && state[key] !== usual) query.set(key, state[key]);
   return query.toString();
 }
 

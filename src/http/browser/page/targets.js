@@ -2,14 +2,14 @@
 
 import { complete } from "./completion.js";
 import { button, byId, copyButton, el } from "./dom.js";
-import { at, isMetric, makesSeries, wrap } from "./expression.js";
+import { at, isMetric, makesSeries, nameOf, quoted, wrap } from "./expression.js";
 import { children, functions, tagNames, tagValues } from "./server.js";
 import { state } from "./state.js";
 import { counted, sentence } from "./words.js";
 
 const MOST = 40;
 
-/** Why targets cannot be drawn, by target. */
+/** Why targets cannot be drawn, by target: `reason`, and perhaps a `better` target. */
 let mistakes = new Map();
 
 /** Sets the list up. `picked(name)` is called when the user asks about a metric. */
@@ -17,7 +17,8 @@ export function startTargets(picked) {
   const place = byId("targets");
   const rows = el("div", { class: "rows" });
   const add = button("+ Query", { class: "small" }, () => append(rows, picked));
-  place.replaceChildren(rows, add);
+  const past = button("History", { class: "small", popovertarget: "history" });
+  place.replaceChildren(rows, el("div", { class: "below-rows" }, add, past));
   state.watch(["targets"], () => {
     draw(rows, picked);
     const number = state.targets.length;
@@ -33,16 +34,24 @@ export function showMistakes(reasons) {
 
 function mark(line) {
   const field = line.querySelector(".target");
-  const reason = mistakes.get(field.value);
+  const { reason, better } = mistakes.get(field.value) ?? {};
   const place = line.querySelector(".mistake");
-  place.textContent = reason ? sentence(plain(reason)) : "";
+  place.replaceChildren(reason ? sentence(plain(reason, better)) : "");
+  if (better) place.append(" Did you mean ", button(better, { class: "better" }, () => replace(field.value, better)), "?");
   place.hidden = !reason;
   if (reason) field.setAttribute("aria-invalid", "true");
   else field.removeAttribute("aria-invalid");
 }
 
+function replace(target, other) {
+  state.set({ targets: state.targets.map((one) => (one === target ? other : one)) });
+}
+
 /** The reason without what the row says already. */
-const plain = (reason) => /^Invalid parameters \((.*)\)(?:; targets: ".*")?$/s.exec(reason)?.[1] ?? reason;
+function plain(reason, better) {
+  const text = /^Invalid parameters \((.*)\)(?:; targets: ".*")?$/s.exec(reason)?.[1] ?? reason;
+  return better ? text.replace(/; did you mean `\w+`\?$/, "") : text;
+}
 
 /** Updates the rows from the targets. A field whose text has not changed is left alone, because the user may be typing in it. */
 function draw(rows, picked) {
@@ -85,8 +94,8 @@ function row(index, picked) {
     placeholder: "ƒ add function",
     "aria-label": `Add a function to query ${letter}`,
   });
-  const about = button("Info", { class: "small about", "aria-label": `About query ${letter}` }, () =>
-    picked(field.value),
+  const about = button("Info", { class: "small about", "aria-label": `Info about query ${letter}` }, () =>
+    picked(nameOf(field.value)),
   );
   const remove = button("✕", { class: "small remove", "aria-label": `Remove query ${letter}` }, () =>
     drop(index),
@@ -198,11 +207,11 @@ async function suggestNames(word, replace, signal) {
   const parent = word.slice(0, Math.max(dot, 0));
   const begin = word.slice(dot + 1).toLowerCase();
   // A wildcard matches many directories, so there is no single one to list.
-  if (/[*?[\]{}]/.test(word) || word === "") return [];
-  const listing = await children(parent, { limit: 1000 }, signal);
-  const path = (node) => (parent ? `${parent}.${node.name}` : node.name);
+  if (/[*?[\]{}]/.test(word.replace(/\\./g, "")) || word === "") return [];
+  const listing = await children(nameOf(parent), { limit: 1000 }, signal);
+  const path = (node) => (parent ? `${parent}.${quoted(node.name)}` : quoted(node.name));
   return listing.nodes
-    .filter((node) => node.name.toLowerCase().startsWith(begin))
+    .filter((node) => quoted(node.name).toLowerCase().startsWith(begin))
     .slice(0, MOST)
     .map((node) =>
       replace(path(node), node.directory && !node.metric ? `${path(node)}.` : path(node), {

@@ -1,7 +1,8 @@
 // The tree of metrics. It loads one directory at a time, shows the number of metrics below each, and follows the arrow keys.
 
 import { byId, el, toast } from "./dom.js";
-import { seriesByName } from "./expression.js";
+import { quoted, seriesByName } from "./expression.js";
+import { tagsThatDiffer } from "./names.js";
 import { children } from "./server.js";
 import { state } from "./state.js";
 import { count } from "./words.js";
@@ -87,19 +88,19 @@ class Node {
 
   /** Marks the metric if it is drawn. */
   mark() {
-    if (this.metric) this.item.setAttribute("aria-selected", String(state.has(this.path)));
+    if (this.metric) this.item.setAttribute("aria-selected", String(state.has(quoted(this.path))));
   }
 
   /** A click or Enter: draws a metric, opens a directory. */
   act() {
     if (!this.metric) return this.toggle();
-    state.toggle(this.path);
+    state.toggle(quoted(this.path));
     this.tree.picked(this.path);
   }
 
   drawAll() {
     if (!this.directory || this.path === "") return;
-    state.add(this.tagged ? seriesByName(this.path) : `${this.path}.*`);
+    state.add(this.tagged ? seriesByName(this.path) : `${quoted(this.path)}.*`);
   }
 
   async toggle(open = !this.open) {
@@ -142,6 +143,7 @@ class Node {
 
   arrange() {
     const wanted = this.nodes.map((node) => node.item);
+    this.labelTagged();
     const rest = this.total - this.nodes.length;
     if (rest > 0) wanted.push(this.moreItem(rest));
     if (this === this.tree.root && this.tree.tagged) wanted.push(this.tree.tagged.item);
@@ -156,6 +158,13 @@ class Node {
       here = here.nextElementSibling;
       gone.remove();
     }
+  }
+
+  /** Of tagged metrics with one name, the tags that differ tell them apart. */
+  labelTagged() {
+    if (!this.tagged || this.path === "") return;
+    const labels = tagsThatDiffer(this.nodes.map((node) => node.name));
+    this.nodes.forEach((node, at) => (node.label.textContent = labels[at]));
   }
 
   moreItem(rest) {

@@ -1,14 +1,27 @@
 // Shown while the server has no metrics: how to send the first point.
 
 import { byId, copyButton, el } from "./dom.js";
+import { children } from "./server.js";
 
-export function showWelcome({ metrics, carbon }) {
+/** With more metrics than this, the server has some of others. */
+const MOST_OWN = 1000;
+
+export async function showWelcome({ metrics, carbon, own_prefix: own }) {
   const place = byId("welcome");
-  const fresh = metrics === 0;
+  const fresh = metrics === 0 || (metrics <= MOST_OWN && Boolean(own) && (await below(own)) === metrics);
   document.body.classList.toggle("fresh", fresh);
   if (place.hidden === !fresh) return;
   place.hidden = !fresh;
   if (fresh) place.replaceChildren(...content(carbon));
+}
+
+/** Metrics that servers have of themselves: those below the part of the prefix that is the same for all hosts. */
+async function below(prefix) {
+  const [start, ...rest] = prefix.split("{host}");
+  const path = rest.length === 0 ? start.split(".") : start.split(".").slice(0, -1);
+  const name = path.pop();
+  const { nodes } = await children(path.join("."), { limit: 1000 }).catch(() => ({ nodes: [] }));
+  return nodes.find((node) => node.name === name)?.below ?? 0;
 }
 
 function content(carbon) {

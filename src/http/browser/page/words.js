@@ -2,6 +2,8 @@
 
 const whole = new Intl.NumberFormat("en-US");
 const UNITS = [
+  [1e18, "E"],
+  [1e15, "P"],
   [1e12, "T"],
   [1e9, "G"],
   [1e6, "M"],
@@ -17,16 +19,16 @@ export const counted = (number, noun) => `${count(number)} ${noun}${number === 1
 /** With a capital letter and an end. */
 export const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1).replace(/[^.!?]$/, "$&.");
 
-/** At most five characters or so: 1.2M, 0.031, 42. */
-export function short(value) {
+/** At most five characters or so: 1.2M, 0.031, 42. With more `digits`, numbers that are close to each other differ. */
+export function short(value, digits = 3) {
   if (value === null || value === undefined || Number.isNaN(value)) return "–";
   if (!Number.isFinite(value)) return value > 0 ? "∞" : "-∞";
   const size = Math.abs(value);
   const unit = UNITS.find(([unit]) => size >= unit);
-  if (size >= 1e15) return value.toExponential(2);
-  if (unit) return `${trimmed(value / unit[0], 3)}${unit[1]}`;
+  if (size >= 1e21) return value.toExponential(2);
+  if (unit) return `${trimmed(value / unit[0], digits)}${unit[1]}`;
   if (size !== 0 && size < 1e-4) return value.toExponential(2);
-  return trimmed(value, 4);
+  return trimmed(value, digits + 1);
 }
 
 const trimmed = (value, digits) => String(Number(value.toPrecision(digits)));
@@ -63,15 +65,6 @@ export function about(seconds) {
   const number = Math.max(0, Math.floor(seconds / size));
   return `${count(number)} ${name}${number === 1 ? "" : "s"}`;
 }
-
-const moment = new Intl.DateTimeFormat(undefined, {
-  dateStyle: "medium",
-  timeStyle: "medium",
-  hourCycle: "h23",
-});
-
-/** A time in the reader's own time zone. */
-export const time = (seconds) => moment.format(new Date(seconds * 1000));
 
 /** How long ago. */
 export function ago(seconds) {
