@@ -31,7 +31,10 @@ fn as_tenant(name: &str) -> String {
 }
 
 fn write(server: &Server, headers: &str, names: &[String]) {
-    let t = now();
+    write_at(now(), server, headers, names);
+}
+
+fn write_at(t: u64, server: &Server, headers: &str, names: &[String]) {
     let lines: String = names.iter().map(|name| format!("{name} 1 {t}\n")).collect();
     let (status, body) = ask(server, "POST", "/internal/write", headers, &lines);
     assert!(status == 200 && body.contains(&format!("\"stored\":{}", names.len())), "{status} {body}");
@@ -81,10 +84,12 @@ fn a_tenant_has_the_answers_of_a_server_of_its_own() {
         let shared = Setup::new().set("tenants.enabled", "true").start();
         let alone = Setup::new().start();
         let own = as_tenant("t-1");
-        write(&shared, &own, &mine);
-        write(&shared, &as_tenant("t-2"), &others);
-        write(&shared, "", &operators);
-        write(&alone, "", &mine);
+        // The answers have the times of the points.
+        let t = now();
+        write_at(t, &shared, &own, &mine);
+        write_at(t, &shared, &as_tenant("t-2"), &others);
+        write_at(t, &shared, "", &operators);
+        write_at(t, &alone, "", &mine);
         for server in [(&shared, &*own), (&alone, "")] {
             ask(server.0, "POST", "/events/", server.1, r#"{"what":"deploy","tags":"web","when":1000}"#);
         }

@@ -35,6 +35,9 @@ struct Answered<'a> {
     values: BTreeMap<String, f64>,
 }
 
+/// Seconds and values, in order.
+type Points = Vec<(i64, f64)>;
+
 /// What is made of the points of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
@@ -203,7 +206,7 @@ impl Ask {
         width: i64,
         now: i64,
         cancel: &Cancel,
-    ) -> Result<Vec<(String, Vec<(i64, f64)>)>, Failure> {
+    ) -> Result<Vec<(String, Points)>, Failure> {
         let fetch = |suffix, reading| self.fetch(backend, suffix, reading, now, cancel);
         let sum = |a: f64, b: f64| a + b;
         let by_slot =
@@ -267,7 +270,7 @@ impl Ask {
 }
 
 /// The points of a series that are there.
-fn points(series: Fetched) -> (String, Vec<(i64, f64)>) {
+fn points(series: Fetched) -> (String, Points) {
     let times = (0..).map(|at| series.start + at * series.step);
     let points = times.zip(series.values.iter().copied()).filter(|(_, value)| !value.is_nan()).collect();
     (series.name, points)

@@ -290,7 +290,8 @@ fn what_a_tenant_names_is_its_own() {
     // Cache queries.
     assert_eq!((seen.recent("a.b").len(), seen.recent("m;x=1").len()), (1, 1));
     for stored in names.iter().filter(|name| name.contains("t-")) {
-        assert!(seen.recent(stored).is_empty() == !stored.ends_with("t-1"), "{stored}");
+        let is_found = !seen.recent(stored).is_empty();
+        assert_eq!(is_found, stored.ends_with("t-1"), "{stored}");
     }
     assert!(seen.aggregation("a.b").is_some() && seen.aggregation("tenants.t-1.a.b").is_none());
     // What is known of a metric.
