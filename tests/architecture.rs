@@ -36,8 +36,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("store", &["pem", "telemetry"]),
     ("index", &[]),
     ("bundle", &["store"]),
-    ("whisper", &[]),
     ("kairosdb", &[]),
+    ("whisper", &[]),
     (
         "http",
         &[

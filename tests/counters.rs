@@ -23,8 +23,14 @@ const PLACES: &[&str] = &[
 ];
 
 /// Names that begin like a counter's and are something else: tables in Cassandra, a crate, a Python package.
-const NO_COUNTERS: &[&str] =
-    &["plumbago_created", "plumbago_events", "plumbago_graphite", "plumbago_model", "plumbago_writers"];
+const NO_COUNTERS: &[&str] = &[
+    "plumbago_created",
+    "plumbago_events",
+    "plumbago_settings",
+    "plumbago_graphite",
+    "plumbago_model",
+    "plumbago_writers",
+];
 
 /// What a histogram is called in queries.
 const HISTOGRAM_ENDINGS: &[&str] = &["_bucket", "_sum", "_count"];

@@ -43,6 +43,7 @@ targets! {
     chunk at "../fuzz/fuzz_targets/chunk.rs"
     glob at "../fuzz/fuzz_targets/glob.rs"
     kairosdb_query at "../fuzz/fuzz_targets/kairosdb_query.rs"
+    kairosdb_row at "../fuzz/fuzz_targets/kairosdb_row.rs"
     labelled at "../fuzz/fuzz_targets/labelled.rs"
     login at "../fuzz/fuzz_targets/login.rs"
     name at "../fuzz/fuzz_targets/name.rs"

@@ -14,6 +14,7 @@ mod checkout;
 mod counters;
 mod differential;
 mod documents;
+mod features;
 mod fuzz_smoke;
 mod golden;
 mod pictures;

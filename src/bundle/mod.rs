@@ -1,12 +1,14 @@
 //! Everything that is kept of one metric, as it travels between stores, servers and files.
 //!
-//! An importer makes bundles from whatever it reads, a server makes them from its store ([`crate::rollup`]), and both hand them
+//! An importer makes bundles from whatever it reads (from single points by a [`Cascade`]), a server makes them from its store ([`crate::rollup`]), and both hand them
 //! on in the form of [`codec`]. [`fit()`] turns one into what the stages of another policy hold. Nothing here reads or writes a
 //! file or a socket.
 
+mod cascade;
 mod codec;
 mod fit;
 
+pub use cascade::Cascade;
 pub use codec::{BundleError, Bundles, encode};
 pub use fit::fit;
 

@@ -16,11 +16,12 @@ pub use metrics::{
     Cardinality, Catalog, CatalogList, Copy, Delete, Find, Info, Read, Rename, Top, Usage, Write,
 };
 pub use moving::{
-    Export, ExportCsv, ExportSelection, ExportTo, ExportWhisper, Import, ImportFrom, ImportWhisper,
+    Export, ExportCsv, ExportSelection, ExportTo, ExportWhisper, Import, ImportFrom, ImportKairosdb,
+    ImportWhisper,
 };
 pub use upkeep::{
-    Backup, Clean, Dump, Fsck, Reload, Repair, Restore, RetentionAction, RetentionCommand, RetentionPlan,
-    Schema, SchemaAction, Stats,
+    Backup, Clean, Dump, DumpWhat, Fsck, Reload, Repair, Restore, RetentionAction, RetentionCommand,
+    RetentionPlan, Schema, SchemaAction, Stats,
 };
 pub use users::{User, UserAction, UserAdd, UserList, UserRevoke};
 

@@ -6,7 +6,9 @@ use serde_json::json;
 
 use super::{Estimate, Output, UsageError, table, words};
 use crate::config::Config;
-use plumbago_model::Retention;
+use crate::store::cassandra::schema::table_name;
+use crate::store::cassandra::{partition_bytes, partitions};
+use plumbago_model::{Retention, Stage};
 
 /// Bytes that a point takes in blocks. Counters, gauges and constants together take 1.6 to 1.7, as docs/PERFORMANCE.md shows; values
 /// without any pattern take up to 9.
@@ -44,11 +46,17 @@ pub(super) fn run(
         })
         .collect();
     let disk: u64 = stages.iter().map(|(.., bytes)| bytes).sum();
+    let in_cassandra = |stage: &Stage| (partition_bytes(*stage), partitions(*stage));
     let memory = metrics * INDEX_BYTES + config.store.head_points as u64 * HEAD_BYTES;
     if output == Output::Json {
         let stages: Vec<_> = stages
             .iter()
-            .map(|(stage, points, bytes)| json!({ "stage": stage, "points": points, "bytes": bytes }))
+            .zip(retention.stages())
+            .map(|((stage, points, bytes), of)| {
+                let (partition, number) = in_cassandra(of);
+                let there = json!({ "partition_bytes": partition, "partitions_per_metric": number });
+                json!({ "stage": stage, "points": points, "bytes": bytes, "cassandra": there })
+            })
             .collect();
         let report =
             json!({ "metrics": metrics, "stages": stages, "disk_bytes": disk, "memory_bytes": memory });
@@ -75,6 +83,12 @@ pub(super) fn run(
         "        = {counted} x {INDEX_BYTES} bytes + store.head_points ({}) x {HEAD_BYTES} bytes",
         config.store.head_points
     )?;
+    for stage in retention.stages() {
+        let (bytes, number) = in_cassandra(stage);
+        let (size, most) = (words::size(bytes), words::count(number, "partition"));
+        let name = table_name(*stage);
+        writeln!(out, "Cassandra  {name}: {size} a partition, at most {most} a metric")?;
+    }
     Ok(())
 }
 
@@ -97,9 +111,16 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("1000 metrics x the points of all stages x 2 bytes"), "{text}");
+        let partitions = "datapoints_8640p_10s_0: 48.8 KiB a partition, at most 6 partitions a metric";
+        assert!(text.contains(partitions), "{text}");
         let json: serde_json::Value =
             serde_json::from_str(&estimate(Some("10s:1d,1m:30d"), Output::Json).unwrap()).unwrap();
         assert_eq!(json["disk_bytes"], (8640 + 43_200) * 2 * 1000);
+        let second = &json["stages"][1]["cassandra"];
+        assert_eq!(
+            (&second["partition_bytes"], &second["partitions_per_metric"]),
+            (&64_000.into(), &23.into())
+        );
     }
 
     #[test]

@@ -17,10 +17,11 @@ use std::process::ExitCode;
 
 pub use arguments::{
     Arguments, Backup, Cardinality, Catalog, CatalogList, CheckConfig, Clean, Command, Compare, Completions,
-    Copy, Delete, Dump, Elsewhere, Estimate, Export, ExportCsv, ExportSelection, ExportTo, ExportWhisper,
-    Fill, Find, Fsck, Global, Import, ImportFrom, ImportWhisper, Info, LogFormat, ManPage, Output, Read,
-    Reload, Rename, Repair, Restore, RetentionAction, RetentionCommand, RetentionPlan, Schema, SchemaAction,
-    Server, Stats, Top, Usage, User, UserAction, UserAdd, UserList, UserRevoke, Write,
+    Copy, Delete, Dump, DumpWhat, Elsewhere, Estimate, Export, ExportCsv, ExportSelection, ExportTo,
+    ExportWhisper, Fill, Find, Fsck, Global, Import, ImportFrom, ImportKairosdb, ImportWhisper, Info,
+    LogFormat, ManPage, Output, Read, Reload, Rename, Repair, Restore, RetentionAction, RetentionCommand,
+    RetentionPlan, Schema, SchemaAction, Server, Stats, Top, Usage, User, UserAction, UserAdd, UserList,
+    UserRevoke, Write,
 };
 
 use crate::config::{ConfigError, Loaded, Sources};

@@ -17,6 +17,12 @@ pub struct Cassandra {
     pub keyspace_metadata: String,
     /// Make missing keyspaces, tables and indexes at a start.
     pub apply_schema: bool,
+    /// How long the tables of points that are made remember deletions.
+    pub gc_grace: Duration,
+    /// How often nodes write what is in their memory of these tables to disk; zero means when memory is full.
+    pub memtable_flush_period: Duration,
+    /// The stretch of time that is compacted together in these tables; zero leaves it to the stage.
+    pub compaction_window: Duration,
     /// Which of up to four servers that write the same points, 0 to 3.
     pub replica: u8,
     /// Writer number, 14 bits; `None` takes a free one.
@@ -131,7 +137,7 @@ impl fmt::Debug for Secret {
 /// How globs are looked up in Cassandra.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CassandraIndex {
-    /// The hierarchy is held in this server's memory.
+    /// The hierarchy is held in this server's memory; the cluster needs no indexes.
     Memory,
     /// BigGraphite's SASI indexes.
     Sasi,
@@ -176,6 +182,9 @@ impl Default for Cassandra {
             keyspace: "biggraphite".to_owned(),
             keyspace_metadata: "biggraphite_metadata".to_owned(),
             apply_schema: false,
+            gc_grace: Duration::from_secs(86_400),
+            memtable_flush_period: Duration::from_secs(900),
+            compaction_window: Duration::ZERO,
             replica: 0,
             writer: None,
             consistency_read: ConsistencyLevel::LocalOne,

@@ -90,6 +90,9 @@ sections! {
         keyspace: Keyspace = r#""biggraphite""#, "Keyspace of the points.";
         keyspace_metadata: Keyspace = r#""biggraphite_metadata""#, "Keyspace of the metrics and directories.";
         apply_schema: Switch = "false", "Make missing keyspaces, tables and indexes at a start, as `plumbago schema apply --create-keyspaces` does: a keyspace gets three replicas, or as many as there are nodes. With false the server says what is missing, and points wait on disk.";
+        gc_grace: Time<0> = r#""1d""#, "For tables of points that are made: how long Cassandra remembers deletions. A node that was down for longer may bring deleted points back.";
+        memtable_flush_period: Time<0> = r#""15m""#, "For tables of points that are made: how often a node writes what is in its memory to disk; 0 means when memory is full.";
+        compaction_window: Time<0> = r#""0s""#, "For tables of points that are made: the stretch of time whose files are compacted into one, in full minutes; 0 means by the stage, as BigGraphite chooses it.";
         replica: Number<0, 3> = "0", "Which replica of a pair of servers this one is, 0 to 3.";
         writer: WriterId = r#""auto""#, "This server's writer number, 0 to 16382; `\"auto\"` takes a free one.";
         consistency_read: ConsistencyChoice = r#""LOCAL_ONE""#, "Consistency level for reading points.";
@@ -102,7 +105,7 @@ sections! {
         username: MaybeText = r#""""#, "User to log in as; `\"\"` means no login.";
         password: MaybeSecret = r#""""#, "The password. Prefer `password_file` or the environment.";
         password_file: MaybePath = r#""""#, "File that contains the password; a trailing newline is ignored.";
-        index: IndexChoice = r#""memory""#, "How to look up globs: in this server's memory, or by an index in the cluster.";
+        index: IndexChoice = r#""memory""#, "How to look up globs: `\"memory\"` in this server's memory, which needs no indexes in the cluster; `\"sasi\"` or `\"sai\"` by indexes there.";
         hide_expired: Switch = "true", "With the index in memory: hide metrics that were not written to for longer than their retention. They come back with their next point.";
         reload_interval: Time<0> = r#""24h""#, "With `index = \"memory\"`: how often to reload all names, to forget those that expired and those that others, such as BigGraphite's tools, removed from the tables; 0 means never.";
         flush_interval: Time<1> = r#""1m""#, "How often to send points to the cluster; less often while it is slow. Longer means fewer, fuller writes. Other servers see points after this time, this one at once.";

@@ -1,4 +1,5 @@
-//! KairosDB's queries as values: what a query asks, and what its aggregators and groups make of samples. There is no I/O here.
+//! KairosDB's queries as values: what a query asks, and what its aggregators and groups make of samples; and the rows of its tables in
+//! Cassandra. There is no I/O here.
 //!
 //! | file          | noun                                                             |
 //! |---------------|------------------------------------------------------------------|
@@ -14,6 +15,7 @@
 //! | `grouping`    | `group_by`                                                       |
 //! | `results`     | series become groups, groups become results                      |
 //! | `answer`      | results as JSON                                                  |
+//! | `row`         | keys, column names and values of the rows in its tables          |
 
 mod aggregator;
 mod answer;
@@ -22,6 +24,7 @@ mod grouping;
 mod query;
 mod range;
 mod results;
+pub mod row;
 mod sample;
 mod sampling;
 mod stepwise;

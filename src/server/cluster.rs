@@ -3,7 +3,7 @@
 use anyhow::{Context as _, bail};
 
 use crate::config::{self, CassandraIndex, Config, ConsistencyLevel};
-use crate::store::cassandra::schema::{Indexes, Schema};
+use crate::store::cassandra::schema::{Indexes, Schema, TableOptions};
 use crate::store::cassandra::{Consistency, Levels, Login, Settings, Tls};
 use plumbago_model::Retention;
 
@@ -24,6 +24,11 @@ pub fn cluster_settings(config: &config::Cassandra) -> anyhow::Result<Settings> 
         connect_timeout: config.connect_timeout,
         request_timeout: config.request_timeout,
         speculative_delay: Some(config.speculative_delay).filter(|delay| !delay.is_zero()),
+        table_options: TableOptions {
+            gc_grace_secs: u32::try_from(config.gc_grace.as_secs()).unwrap_or(u32::MAX).min(i32::MAX as u32),
+            flush_period_ms: u64::try_from(config.memtable_flush_period.as_millis()).unwrap_or(u64::MAX),
+            window_secs: Some(config.compaction_window.as_secs()).filter(|&secs| secs > 0),
+        },
         login: login(config)?,
         tls: tls.enabled.then(|| Tls {
             ca_file: tls.ca_file.clone(),
@@ -53,12 +58,16 @@ fn schema_of<'a>(
     settings: &Settings,
     retentions: impl IntoIterator<Item = &'a Retention>,
 ) -> Schema {
-    // Until the index in memory is loaded, SASI answers.
-    let indexes = match config.cassandra.index {
-        CassandraIndex::Memory | CassandraIndex::Sasi => Indexes::Sasi,
+    Schema::new(settings, retentions, cluster_indexes(config.cassandra.index))
+}
+
+/// The indexes of the names that are made and used.
+pub fn cluster_indexes(index: CassandraIndex) -> Indexes {
+    match index {
+        CassandraIndex::Memory => Indexes::None,
+        CassandraIndex::Sasi => Indexes::Sasi,
         CassandraIndex::Sai => Indexes::Sai,
-    };
-    Schema::new(settings, retentions, indexes)
+    }
 }
 
 /// Cassandra's default port.

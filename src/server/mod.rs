@@ -34,7 +34,7 @@ mod tags;
 mod top;
 mod write;
 
-pub use cluster::{cluster_schema, cluster_settings};
+pub use cluster::{cluster_indexes, cluster_schema, cluster_settings};
 pub use copy::CopyError;
 pub use engine::{Engine, now};
 pub use fsck::check_files;

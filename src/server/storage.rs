@@ -5,9 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::cluster::awaited_schema;
-use super::cluster_settings;
+use super::{cluster_indexes, cluster_settings};
 use crate::config::{CassandraIndex, Config, StoreKind};
-use crate::store::cassandra::schema::Indexes;
 use crate::store::cassandra::{Cluster, Events};
 use crate::store::clustered::{Clustered, Link, LinkSettings, SchemaWatch};
 use crate::store::embedded::{Embedded, Standalone};
@@ -80,10 +79,7 @@ fn link_settings(config: &Config) -> LinkSettings {
         stop_limit: config.ingest.drain_timeout,
         spool_bytes: cassandra.spool_bytes,
         max_in_flight: cassandra.max_in_flight,
-        indexes: match cassandra.index {
-            CassandraIndex::Sai => Indexes::Sai,
-            CassandraIndex::Memory | CassandraIndex::Sasi => Indexes::Sasi,
-        },
+        indexes: cluster_indexes(cassandra.index),
         names_in_memory: cassandra.index == CassandraIndex::Memory,
         default_policy: config.retention.default_policy(),
         creates_per_second: u32::try_from(config.ingest.max_creates_per_second).ok().filter(|&rate| rate > 0),

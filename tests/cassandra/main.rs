@@ -14,6 +14,7 @@ mod conformance;
 mod connect;
 mod ecosystem;
 mod faults;
+mod kairosdb;
 mod lease;
 mod names;
 mod node;

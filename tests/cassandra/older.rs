@@ -50,3 +50,38 @@ fn cassandra_4_1_will_do() {
     assert!(error.contains("index metrics_parent_sai") && error.contains("Cassandra 5.0"), "{error}");
     assert!(error.contains("store.cassandra.index"), "{error}");
 }
+
+/// As it comes: no SASI, and no SAI in this version.
+#[test]
+fn cassandra_4_1_with_its_defaults_needs_no_indexes() {
+    let own = OwnCluster::new(19443, 17620)
+        .with("PLUMBAGO_CASSANDRA_VERSION", VERSION)
+        .with("PLUMBAGO_CASSANDRA_SASI", "false");
+    let node = match own.start(1) {
+        Ok(node) => node,
+        Err(why) => return skip("cassandra_4_1_with_its_defaults_needs_no_indexes", &why),
+    };
+    let settings = node.settings();
+    let made = setup(&settings, "memory").run(&["schema", "apply", "--create-keyspaces"]);
+    assert!(made.status.success(), "{made:?}");
+    let checked = setup(&settings, "memory").run(&["schema", "check"]);
+    assert!(checked.status.success(), "{checked:?}");
+    let (writer, t) = (setup(&settings, "memory").start(), now() - 60);
+    writer.store(&format!("plain.web1.cpu 1.5 {t}\nplain.web2.cpu 2.5 {t}\nplain.mem;dc=east 3.5 {t}\n"));
+    settle(&writer);
+    // Another server learns the names from the tables and then from the feed; a command reads the tables.
+    let other = setup(&settings, "memory").start();
+    until("the names", || other.points("plain.web1.cpu", t - 1, t) == [(1.5, t)]);
+    writer.store(&format!("plain.web3.cpu 4.5 {t}\n"));
+    settle(&writer);
+    until("a new name", || other.points("plain.web3.cpu", t - 1, t) == [(4.5, t)]);
+    let counted = setup(&settings, "memory").run(&["du", "plain.*.cpu", "--output", "json"]);
+    let text = String::from_utf8_lossy(&counted.stdout).into_owned();
+    assert!(text.contains("\"metrics\":3"), "{text}");
+    let deleted = setup(&settings, "memory").run(&["delete", "plain.web1.**", "--yes"]);
+    assert!(deleted.status.success(), "{deleted:?}");
+    until("the deletion", || other.points("plain.web1.cpu", t - 1, t).is_empty());
+    let refused = setup(&settings, "sasi").run(&["schema", "apply"]);
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(!refused.status.success() && said.contains("\"memory\""), "{said}");
+}

@@ -83,7 +83,7 @@ fn tables_are_those_of_biggraphite_column_by_column() {
         .output()
         .unwrap();
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-    assert_eq!(make(&cluster, &schema_of(&ours, RETENTION, Indexes::Sasi)), 134 + 3 + 5);
+    assert_eq!(make(&cluster, &schema_of(&ours, RETENTION, Indexes::Sasi)), 134 + 3 + 6);
     let mut seen = 0;
     for (our, their) in
         [(&ours.keyspace, &theirs.keyspace), (&ours.keyspace_metadata, &theirs.keyspace_metadata)]
@@ -99,9 +99,9 @@ fn tables_are_those_of_biggraphite_column_by_column() {
     }
     // Tables, their columns, indexes.
     assert_eq!(seen, 6 + (4 + 6 + 6 + 66 + 66 + 6) + 134);
-    // What BigGraphite made lacks our own three tables only.
+    // What BigGraphite made lacks our own four tables only.
     let missing = check(&cluster, &schema_of(&theirs, RETENTION, Indexes::Sasi)).unwrap();
-    assert_eq!(missing.len(), 3, "{missing:?}");
+    assert_eq!(missing.len(), 4, "{missing:?}");
     make(&cluster, &schema_of(&theirs, RETENTION, Indexes::Sasi));
     assert_eq!(check(&cluster, &schema_of(&theirs, RETENTION, Indexes::Sasi)).unwrap(), []);
     assert_eq!(check(&cluster, &schema_of(&ours, RETENTION, Indexes::Sasi)).unwrap(), []);
@@ -154,7 +154,7 @@ fn wrong_tables_are_not_taken_for_tuned_ones() {
     of(Weight::Wrong, "column offset is int, expected smallint");
     of(Weight::Wrong, "column time_start_ms is regular -1, expected partition_key 1");
     of(Weight::Wrong, "column read_on is missing");
-    of(Weight::Note, "default_time_to_live is 0, BigGraphite makes it 4500");
+    of(Weight::Note, "default_time_to_live is 0, expected 4500; if that is not meant: ALTER TABLE");
     of(Weight::Missing, &format!("table {names}.directories is missing"));
     assert!(!found.iter().any(|d| d.text.contains("extra")), "{found:#?}");
     node::drop_keyspaces(&cluster, &[&settings]);
@@ -169,8 +169,57 @@ fn two_servers_may_make_the_tables_at_once() {
         let servers: Vec<_> = (0..2).map(|_| scope.spawn(start)).collect();
         servers.into_iter().map(|server| server.join().unwrap()).collect()
     });
-    assert_eq!(made.iter().sum::<usize>(), 134 + 2 + 5, "{made:?}");
+    assert_eq!(made.iter().sum::<usize>(), 134 + 2 + 6, "{made:?}");
     let cluster = Cluster::connect(settings.clone()).unwrap();
     assert_eq!(check(&cluster, &schema).unwrap(), []);
+    node::drop_keyspaces(&cluster, &[&settings]);
+}
+
+#[test]
+fn a_server_refuses_tables_of_a_newer_version() {
+    let Some(settings) = node::shared("a_server_refuses_tables_of_a_newer_version") else { return };
+    let cluster = Cluster::connect(settings.clone()).unwrap();
+    let retention = "7200*1s:2160*10s:2880*60s";
+    assert_eq!(make(&cluster, &schema_of(&settings, retention, Indexes::None)), 3 + 6);
+    assert_eq!(check(&cluster, &schema_of(&settings, retention, Indexes::None)).unwrap(), []);
+    // Rows that somebody lost are written again; a row that says something else stays.
+    let rows = format!("{}.plumbago_settings", settings.keyspace_metadata);
+    run(&cluster, &format!("DELETE FROM {rows} WHERE name = 'name_components'"));
+    let lost = check(&cluster, &schema_of(&settings, retention, Indexes::None)).unwrap();
+    assert!(lost.len() == 1 && lost[0].weight == Weight::Missing, "{lost:?}");
+    run(&cluster, &format!("UPDATE {rows} SET value = '2' WHERE name = 'schema_version'"));
+    make(&cluster, &schema_of(&settings, retention, Indexes::None));
+    let newer = check(&cluster, &schema_of(&settings, retention, Indexes::None)).unwrap();
+    assert!(newer.len() == 1 && newer[0].text.contains("version 2"), "{newer:?}");
+    let ended = crate::servers::setup(&settings, "memory").run_to_end();
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(1), "{said}");
+    assert!(said.contains("use the newer Plumbago that made them"), "{said}");
+    node::drop_keyspaces(&cluster, &[&settings]);
+}
+
+#[test]
+fn tables_get_the_configured_options_and_check_shows_their_partitions() {
+    let test = "tables_get_the_configured_options_and_check_shows_their_partitions";
+    let Some(settings) = node::shared(test) else { return };
+    let cluster = Cluster::connect(settings.clone()).unwrap();
+    let setup = crate::servers::setup(&settings, "memory")
+        .set("store.cassandra.gc_grace", "2h")
+        .set("store.cassandra.memtable_flush_period", "5m")
+        .set("store.cassandra.compaction_window", "6h");
+    let made = setup.run(&["schema", "apply", "--create-keyspaces"]);
+    assert!(made.status.success(), "{made:?}");
+    let tables = rows(&cluster, "tables", &settings.keyspace);
+    let raw = tables.iter().find(|(key, _)| key.contains("datapoints_7200p_1s_0")).unwrap().1;
+    for part in ["Int(7200)", "Int(300000)", "6", "HOURS"] {
+        assert!(raw.contains(part), "{part}: {raw}");
+    }
+    let plain = crate::servers::setup(&settings, "memory").run(&["schema", "check", "--output", "json"]);
+    let told: serde_json::Value = serde_json::from_slice(&plain.stdout).unwrap();
+    assert!(told["ok"] == true && told["partitions"].is_array(), "{told}");
+    let text = told["differences"].to_string();
+    assert!(text.contains("gc_grace_seconds is 7200, expected 86400"), "{text}");
+    assert!(text.contains("WITH memtable_flush_period_in_ms = 900000"), "{text}");
+    assert!(text.contains("the compaction window is 6 HOURS"), "{text}");
     node::drop_keyspaces(&cluster, &[&settings]);
 }

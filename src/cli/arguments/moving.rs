@@ -27,6 +27,69 @@ pub enum ImportFrom {
   plumbago import whisper /opt/graphite/storage/whisper --match 'servers.**' --from -90d
   plumbago import whisper ./whisper --rewrite '^old\\.(.*)$ = new.\\1' --url http://127.0.0.1:8080")]
     Whisper(ImportWhisper),
+    /// Bring in the metrics of a live keyspace of KairosDB 1.1, 1.2 or 1.3
+    ///
+    /// Longs and doubles become points: of each series those that the retention of its name keeps, aggregated as if they had been sent
+    /// here. What a metric has here already stays. Texts, complex numbers and types of plug-ins are counted and left out. The keyspace is
+    /// only read, and KairosDB may go on writing to it. Every metric is read back and compared by the number of its slots and a checksum.
+    ///
+    /// An import that was interrupted goes on where it was: the series that are done are listed in the journal.
+    #[command(after_help = "Examples:
+  plumbago import kairosdb --nodes cassandra1,cassandra2 --dry-run
+  plumbago import kairosdb --nodes cassandra1,cassandra2
+  plumbago import kairosdb --nodes cassandra1:9042 --metric 'servers.**' --from -90d --histograms
+  plumbago import kairosdb --nodes cassandra1 --keyspace metrics --url http://127.0.0.1:8080")]
+    Kairosdb(ImportKairosdb),
+}
+
+/// Arguments of `import kairosdb`.
+#[derive(Clone, Debug, Args)]
+pub struct ImportKairosdb {
+    /// Nodes of the Cassandra that KairosDB writes to; the others are discovered through them
+    #[arg(long, value_name = "HOST[:PORT],...", value_delimiter = ',', required = true)]
+    pub nodes: Vec<String>,
+    /// The keyspace that KairosDB writes to
+    #[arg(long, value_name = "NAME", default_value = "kairosdb")]
+    pub keyspace: String,
+    /// Take only metrics that match; `**` matches any number of components
+    #[arg(long, value_name = "GLOB")]
+    pub metric: Option<String>,
+    /// Take only points from this time on [default: all]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub from: Option<String>,
+    /// Take only points before this time [default: all]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub until: Option<String>,
+    /// Make four metrics of each histogram: NAME.count, NAME.sum, NAME.min and NAME.max
+    #[arg(long)]
+    pub histograms: bool,
+    /// Read everything and say what would be imported
+    #[arg(long)]
+    pub dry_run: bool,
+    /// The server that takes the metrics [default: the store of the configuration, or the server that runs on it]
+    #[arg(long, value_name = "URL")]
+    pub url: Option<String>,
+    /// User to log in to Cassandra as
+    #[arg(long, value_name = "USER", requires = "password_file")]
+    pub username: Option<String>,
+    /// File with the password of that user
+    #[arg(long, value_name = "FILE", requires = "username")]
+    pub password_file: Option<PathBuf>,
+    /// Query only nodes of this data centre
+    #[arg(long, value_name = "NAME")]
+    pub datacenter: Option<String>,
+    /// Use TLS, and trust the certificates in this file
+    #[arg(long, value_name = "FILE")]
+    pub ca_file: Option<PathBuf>,
+    /// Where finished series are listed, to go on after an interruption
+    #[arg(long, value_name = "FILE", default_value = "plumbago-import.journal")]
+    pub journal: PathBuf,
+    /// Series that are read at the same time [default: 8]
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<usize>,
+    /// Metrics that are handed on and read back at a time
+    #[arg(long, value_name = "N", default_value_t = 5000)]
+    pub batch: usize,
 }
 
 /// Arguments of `import whisper`.

@@ -81,9 +81,25 @@ pub struct Fsck {
 
 /// Arguments of `dump`.
 #[derive(Clone, Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, arg_required_else_help = true)]
 pub struct Dump {
     /// A block, a log segment or the catalogue
-    pub file: PathBuf,
+    pub file: Option<PathBuf>,
+    /// Bytes instead of a file
+    #[command(subcommand)]
+    pub what: Option<DumpWhat>,
+}
+
+/// What can be printed beside files.
+#[derive(Clone, Debug, Subcommand)]
+pub enum DumpWhat {
+    /// Print what the key of a row in KairosDB's table data_points says
+    #[command(after_help = "Example:
+  plumbago dump kairosdb-key 54656d7065726174757265000000015d5d4b4400000b6b6169726f735f6c6f6e67636974793d416e74616c79613a")]
+    KairosdbKey {
+        /// The key in hexadecimal digits, as cqlsh shows it; 0x may stand before it
+        hex: String,
+    },
 }
 
 /// Arguments of `schema`.

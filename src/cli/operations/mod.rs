@@ -29,6 +29,7 @@ mod schema;
 mod secure;
 mod token;
 mod top;
+mod transport;
 mod users;
 mod write;
 

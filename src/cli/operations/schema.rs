@@ -3,13 +3,13 @@
 use std::io::{self, IsTerminal as _, Write as _};
 
 use anyhow::{Result, bail};
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::cli::{self, Output, SchemaAction, UsageError, to_stdout};
+use crate::cli::{self, Output, SchemaAction, UsageError, table, to_stdout, words};
 use crate::config::Config;
 use crate::server::{cluster_schema, cluster_settings};
-use crate::store::cassandra::Cluster;
-use crate::store::cassandra::schema::{self, Progress, Replication, Schema, Weight};
+use crate::store::cassandra::schema::{self, Item, Progress, Replication, Schema, Weight};
+use crate::store::cassandra::{Cluster, LARGE_PARTITION, TableSize, partition_bytes, sizes};
 
 /// Runs `schema`.
 pub(in crate::cli) fn schema(config: &Config, args: &cli::Schema, output: Output) -> Result<()> {
@@ -40,6 +40,7 @@ pub(in crate::cli) fn schema(config: &Config, args: &cli::Schema, output: Output
 
 fn check(cluster: &Cluster, schema: &Schema, output: Output) -> Result<()> {
     let found = schema::check(cluster, schema)?;
+    let partitions = partition_sizes(cluster, schema)?;
     let failed = found.iter().filter(|difference| difference.weight > Weight::Note).count();
     to_stdout(|out| {
         match output {
@@ -48,13 +49,21 @@ fn check(cluster: &Cluster, schema: &Schema, output: Output) -> Result<()> {
                     .iter()
                     .map(|difference| json!({ "weight": word(difference.weight), "text": difference.text }))
                     .collect();
-                serde_json::to_writer_pretty(&mut *out, &json!({ "ok": failed == 0, "differences": list }))?;
+                serde_json::to_writer_pretty(
+                    &mut *out,
+                    &json!({
+                        "ok": failed == 0,
+                        "differences": list,
+                        "partitions": partitions.iter().map(Partitions::json).collect::<Vec<_>>(),
+                    }),
+                )?;
                 writeln!(out)?;
             }
             Output::Text => {
                 for difference in &found {
                     writeln!(out, "{:<8} {}", word(difference.weight), difference.text)?;
                 }
+                print_partitions(&partitions, out)?;
                 if failed == 0 {
                     writeln!(out, "the schema has everything that the configuration needs")?;
                 }
@@ -66,6 +75,56 @@ fn check(cluster: &Cluster, schema: &Schema, output: Output) -> Result<()> {
         0 => Ok(()),
         _ => bail!("{failed} things are missing or wrong; `plumbago schema apply` creates what is missing"),
     }
+}
+
+/// A table of points and its partitions.
+struct Partitions {
+    table: String,
+    size: TableSize,
+    /// Bytes of one that is full, with one writer.
+    full: u64,
+}
+
+impl Partitions {
+    fn json(&self) -> Value {
+        json!({
+            "table": self.table,
+            "partitions": self.size.partitions,
+            "mean_bytes": self.size.mean(),
+            "full_bytes": self.full,
+        })
+    }
+
+    fn row(&self) -> [String; 4] {
+        let size = &self.size;
+        [size.partitions.to_string(), words::size(size.mean()), words::size(self.full), self.table.clone()]
+    }
+}
+
+/// The partitions of the tables of points that are there, by the nodes' own estimates.
+fn partition_sizes(cluster: &Cluster, schema: &Schema) -> Result<Vec<Partitions>> {
+    let sizes = sizes(cluster, &cluster.settings().keyspace)?;
+    let of = |item: Item| {
+        let size = *sizes.get(&item.table)?;
+        Some(Partitions { size, full: partition_bytes(item.stage?), table: item.table })
+    };
+    Ok(schema.items().into_iter().filter_map(of).collect())
+}
+
+fn print_partitions(partitions: &[Partitions], out: &mut dyn io::Write) -> Result<()> {
+    if !partitions.is_empty() {
+        let rows: Vec<[String; 4]> = partitions.iter().map(Partitions::row).collect();
+        table::print(out, ["partitions", "mean", "when full", "table"], &rows)?;
+    }
+    for large in partitions.iter().filter(|table| table.size.mean() > LARGE_PARTITION) {
+        let mean = words::size(large.size.mean());
+        writeln!(
+            out,
+            "note     partitions of {} have {mean} on average; keep them below 100 MiB",
+            large.table
+        )?;
+    }
+    Ok(())
 }
 
 fn word(weight: Weight) -> &'static str {

@@ -19,6 +19,7 @@
 //! | `copier`   | copying points from one metric to another                           |
 //! | `throttle` | how many batches may be in flight                                   |
 //! | `usage`    | counting rows, and how large tables are                             |
+//! | `kairosdb` | reading the tables of KairosDB                                      |
 
 mod cluster;
 mod copier;
@@ -27,6 +28,7 @@ mod events;
 mod fault;
 mod fetch;
 mod flight;
+mod kairosdb;
 mod lease;
 pub mod names;
 mod purpose;
@@ -44,9 +46,12 @@ pub use erase::{erase, erase_stretch};
 pub use events::Events;
 pub use fault::{ClusterError, Fault};
 pub use fetch::{Fetcher, UNSETTLED_SECS, Wanted};
+pub use kairosdb::{KairosTables, Tags};
 pub use lease::{KEEP_SECS, Lease, RENEW_INTERVAL, Writer, writers};
 pub use purpose::Purpose;
 pub use scylla::statement::Consistency;
 pub use sender::{Delivery, Sender};
 pub use settings::{Levels, Login, Settings, Tls};
-pub use usage::{Held, TableSize, held, sizes, tables};
+pub use usage::{
+    Held, LARGE_PARTITION, TableSize, held, partition_bytes, partitions, row_bytes, sizes, tables,
+};

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::Consistency;
+use super::schema::TableOptions;
 
 /// How to reach a cluster, and how to treat it.
 #[derive(Clone, Debug)]
@@ -25,6 +26,8 @@ pub struct Settings {
     pub request_timeout: Duration,
     /// A read without an answer is also sent to a second node after this time.
     pub speculative_delay: Option<Duration>,
+    /// Options of the tables of points that are made.
+    pub table_options: TableOptions,
     /// The login.
     pub login: Option<Login>,
     /// Encryption.
@@ -90,6 +93,7 @@ impl Default for Settings {
             connect_timeout: Duration::from_secs(5),
             request_timeout: Duration::from_secs(10),
             speculative_delay: None,
+            table_options: TableOptions::default(),
             login: None,
             tls: None,
         }

@@ -10,9 +10,35 @@ use scylla::statement::unprepared::Statement;
 use uuid::Uuid;
 
 use super::rows::SlotKey;
-use super::schema::table_name;
+use super::schema::{POINTS_PER_PARTITION, table_name};
 use super::{Cluster, ClusterError, Fault, Purpose, flight};
-use plumbago_model::Stage;
+use plumbago_model::{Stage, StageKind};
+
+/// Bytes of a row on disk before compression: key, value, timestamp, time to live. Cassandra does not report them by metric.
+const RAW_ROW_BYTES: u64 = 25;
+/// The same with a shard and a count.
+const AGGREGATED_ROW_BYTES: u64 = 32;
+/// Partitions should stay below this: larger ones make reads, compaction and repairs slow.
+pub const LARGE_PARTITION: u64 = 100 << 20;
+
+/// Bytes of a row of points before compression.
+pub fn row_bytes(kind: StageKind) -> u64 {
+    match kind {
+        StageKind::Raw => RAW_ROW_BYTES,
+        StageKind::Aggregated => AGGREGATED_ROW_BYTES,
+    }
+}
+
+/// Bytes of a full partition of a stage before compression, with one writer.
+pub fn partition_bytes(stage: Stage) -> u64 {
+    POINTS_PER_PARTITION.min(stage.points.into()) * row_bytes(stage.kind)
+}
+
+/// Partitions that a metric has in a stage at most.
+pub fn partitions(stage: Stage) -> u64 {
+    // A stretch of so many slots need not begin with a partition.
+    u64::from(stage.points).div_ceil(POINTS_PER_PARTITION) + 1
+}
 
 /// Partitions counted at a time.
 const IN_FLIGHT: usize = 64;
@@ -26,6 +52,13 @@ pub struct Held {
     pub first: Option<u32>,
     /// The last slot that has one.
     pub last: Option<u32>,
+}
+
+impl TableSize {
+    /// Bytes of one partition, on average.
+    pub fn mean(self) -> u64 {
+        self.bytes.checked_div(self.partitions).unwrap_or(0)
+    }
 }
 
 impl Held {

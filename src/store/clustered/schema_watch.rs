@@ -139,6 +139,12 @@ impl SchemaWatch {
                 "indexes on the names are missing: lookups in the cluster are slow or fail; run plumbago schema apply"
             );
         }
+        if let Some(unsaid) = found.of(|d| d.subject == Subject::Setting).first() {
+            tracing::warn!(
+                missing = unsaid.text,
+                "the tables do not say how they are laid out, so another version could misread them; run plumbago schema apply"
+            );
+        }
         if self.last.lock().take().is_some() {
             tracing::info!("the cluster has all tables now; what waits on disk is sent");
         }
@@ -214,7 +220,8 @@ impl Found {
 
     /// Tables that are not what this server would write to.
     fn wrong(&self) -> Option<ClusterError> {
-        let wrong = self.of(|d| d.weight == Weight::Wrong && d.subject == Subject::Table);
+        let is_layout = |d: &Difference| matches!(d.subject, Subject::Table | Subject::Setting);
+        let wrong = self.of(|d| d.weight == Weight::Wrong && is_layout(d));
         let texts: Vec<&str> = wrong.iter().map(|difference| difference.text.as_str()).collect();
         (!texts.is_empty()).then(|| {
             ClusterError::new(Fault::Schema, "use the tables of the cluster", listed(&texts)).hint(
@@ -226,7 +233,8 @@ impl Found {
 
     /// Keyspaces and tables that are not there.
     fn missing(&self) -> Option<ClusterError> {
-        let missing = self.of(|d| d.weight == Weight::Missing && d.subject != Subject::Index);
+        let is_needed = |d: &Difference| matches!(d.subject, Subject::Keyspace | Subject::Table);
+        let missing = self.of(|d| d.weight == Weight::Missing && is_needed(d));
         let is_keyspace = |difference: &&&Difference| difference.subject == Subject::Keyspace;
         let named = |difference: &&Difference| match difference.subject {
             Subject::Keyspace => format!("keyspace {}", difference.name),
@@ -296,11 +304,14 @@ mod tests {
             difference(Weight::Missing, Subject::Index, "i"),
             difference(Weight::Wrong, Subject::Index, "j"),
             difference(Weight::Note, Subject::Table, "k.a"),
+            difference(Weight::Missing, Subject::Setting, "k.plumbago_settings"),
         ]);
         assert!(found.missing().is_none() && found.wrong().is_none());
         assert!(found.lacks_something(), "an index can be made");
         let wrong = Found(vec![difference(Weight::Wrong, Subject::Table, "k.a")]);
         assert!(wrong.wrong().unwrap().to_string().contains("k.a differs"));
+        let newer = Found(vec![difference(Weight::Wrong, Subject::Setting, "schema_version")]);
+        assert!(newer.wrong().unwrap().to_string().contains("schema_version differs"));
     }
 
     #[test]

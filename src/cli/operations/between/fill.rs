@@ -8,7 +8,7 @@ use super::super::door::Door;
 use super::super::nothing_matches;
 use super::super::remote::Server;
 use super::super::token::Login;
-use super::carrier::Carrier;
+use super::super::transport::Carrier;
 use super::graphite::Graphite;
 use crate::bundle::Bundle;
 use crate::cli::progress::Progress;

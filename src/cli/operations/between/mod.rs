@@ -2,7 +2,6 @@
 //! lacks, `copy --to` takes metrics from one to the other.
 
 mod answer;
-mod carrier;
 mod compare;
 mod dashboard;
 mod difference;

@@ -23,10 +23,10 @@ pub(super) use top::top;
 pub(super) use usage::{du, info, stats};
 
 use crate::cli::UsageError;
-use crate::config::{CassandraIndex, Config};
-use crate::server::cluster_settings;
+use crate::config::Config;
+use crate::server::{cluster_indexes, cluster_settings};
 use crate::store::cassandra::names::{LookupLimits, Names, identity};
-use crate::store::cassandra::schema::{Indexes, table_name};
+use crate::store::cassandra::schema::table_name;
 use crate::store::cassandra::{Cluster, tables};
 use plumbago_model::glob::Glob;
 use plumbago_model::{Cancel, Policy, Stage};
@@ -36,10 +36,7 @@ const UNLIMITED: LookupLimits = LookupLimits { max_hits: usize::MAX, max_rows: u
 
 /// The names of the configured cluster.
 pub(super) fn names(config: &Config) -> Result<Names> {
-    let indexes = match config.cassandra.index {
-        CassandraIndex::Memory | CassandraIndex::Sasi => Indexes::Sasi,
-        CassandraIndex::Sai => Indexes::Sai,
-    };
+    let indexes = cluster_indexes(config.cassandra.index);
     Ok(Names::new(Arc::new(Cluster::connect(cluster_settings(&config.cassandra)?)?), indexes))
 }
 

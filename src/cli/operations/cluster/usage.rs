@@ -11,17 +11,12 @@ use crate::cli::{Info, Output, Usage, UsageError, table, to_stdout, words};
 use crate::config::Config;
 use crate::server::now;
 use crate::store::cassandra::names::{Names, identity};
-use crate::store::cassandra::{Held, TableSize, held, sizes, writers};
+use crate::store::cassandra::{Held, TableSize, held, row_bytes, sizes, writers};
 use plumbago_model::glob::Glob;
 use plumbago_model::{Selection, Stage, StageKind};
 
 /// Metrics counted together.
 const BATCH: usize = 200;
-/// Bytes of a row on disk before compression: key, value, timestamp, time to live. Cassandra does not report them by metric.
-const RAW_ROW_BYTES: u64 = 25;
-/// The same with a shard and a count.
-const AGGREGATED_ROW_BYTES: u64 = 32;
-
 /// Counts the rows of all metrics that match.
 pub(in crate::cli::operations) fn du(config: &Config, arguments: &Usage, output: Output) -> Result<()> {
     let selection =
@@ -46,7 +41,7 @@ pub(in crate::cli::operations) fn du(config: &Config, arguments: &Usage, output:
     let sum =
         |kind| by_stage.iter().filter(|(stage, _)| stage.kind == kind).map(|(_, rows)| rows).sum::<u64>();
     let (points, aggregates) = (sum(StageKind::Raw), sum(StageKind::Aggregated));
-    let bytes = points * RAW_ROW_BYTES + aggregates * AGGREGATED_ROW_BYTES;
+    let bytes = points * row_bytes(StageKind::Raw) + aggregates * row_bytes(StageKind::Aggregated);
     to_stdout(|out| {
         if output == Output::Json {
             let rows: serde_json::Map<String, Value> =

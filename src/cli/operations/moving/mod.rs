@@ -1,13 +1,11 @@
 //! `import` and `export`: metrics with their history, in and out.
 
 mod csv;
-mod journal;
+mod kairosdb;
 mod whisper_in;
 mod whisper_out;
 
 use anyhow::{Result, bail};
-
-pub(super) use journal::Journal;
 
 use super::copy::time;
 use crate::cli::{Export, ExportSelection, ExportTo, Import, ImportFrom, Output, UsageError};
@@ -18,6 +16,7 @@ use plumbago_model::glob::Glob;
 pub(in crate::cli) fn import(config: &Config, arguments: &Import, output: Output) -> Result<()> {
     match &arguments.from {
         ImportFrom::Whisper(arguments) => whisper_in::run(config, arguments, output),
+        ImportFrom::Kairosdb(arguments) => kairosdb::run(config, arguments, output),
     }
 }
 

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use serde_json::json;
 
 use super::super::door::Door;
-use super::journal::Journal;
+use super::super::transport::Journal;
 use super::{glob, window};
 use crate::bundle::{Archive, Bundle};
 use crate::cli::progress::Progress;

@@ -112,6 +112,10 @@ impl Names {
         candidates: BTreeSet<String>,
     ) -> Result<Vec<String>, ClusterError> {
         let mut by_depth: BTreeMap<usize, BTreeSet<String>> = BTreeMap::new();
+        // Without an index, a directory is empty if no name of all is in it. Only lookups by index see empty ones, so they may stay.
+        if !self.has_index(Table::Metrics.name(), "parent").await? {
+            return Ok(Vec::new());
+        }
         for name in candidates {
             by_depth.entry(depth(&name)).or_default().insert(name);
         }

@@ -6,7 +6,8 @@
 //! write loses an entry. An entry only says where to look; the tables say what happened to the name.
 //!
 //! BigGraphite writes no such entries. Its creations are found through the index on `created_on`, less often. That also finds
-//! what a server of ours created just before it died. Its deletions are not seen until all names are reloaded.
+//! what a server of ours created just before it died. Its deletions are not seen until all names are reloaded; where nobody made that
+//! index, its creations are not either.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -164,7 +165,10 @@ impl Names {
         self.shared.cluster.block_on(async {
             let mut changes = self.told(cursor, default).await?;
             let now = stamp::now_ms();
-            if now >= cursor.created_due_ms {
+            if now >= cursor.created_due_ms && !self.has_index("metrics_metadata", "created_on").await? {
+                // What BigGraphite creates is seen when all names are reloaded.
+                (cursor.created_until_ms, cursor.created_due_ms) = (now, now + CREATED_EVERY_MS);
+            } else if now >= cursor.created_due_ms {
                 let own = self.shared.created.load(Ordering::Relaxed);
                 if own - cursor.own_created > RUSH {
                     (cursor.has_gap, cursor.created_from_ms) = (true, now);

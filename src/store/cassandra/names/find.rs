@@ -59,7 +59,7 @@ pub enum LookupError {
     /// It would have to read too many rows.
     #[error(
         "looking for `{pattern}` in Cassandra takes more than {limit} rows; begin it with more components that have no \
-         wildcard, or set store.cassandra.index to \"memory\""
+         wildcard; with store.cassandra.index = \"memory\", ask again when all names are loaded"
     )]
     TooManyRows {
         /// The query.

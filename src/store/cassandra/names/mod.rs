@@ -54,7 +54,7 @@ pub use ring::Progress;
 pub use survey::{Counts, Orphan};
 pub use writer::{Creation, NewMetric, Outcome};
 
-use super::schema::Indexes;
+use super::schema::{self, Indexes};
 use super::{Cluster, ClusterError, flight};
 use directories::KnownDirectories;
 use find::Shapes;
@@ -107,6 +107,15 @@ impl Names {
 
     fn statements(&self) -> &Statements {
         &self.shared.statements
+    }
+
+    /// Is there an index on a column? One that this server would not make may be there all the same.
+    async fn has_index(&self, table: &str, column: &str) -> Result<bool, ClusterError> {
+        if self.shared.indexes != Indexes::None {
+            return Ok(true);
+        }
+        let keyspace = &self.shared.cluster.settings().keyspace_metadata;
+        schema::has_index(&self.shared.cluster, keyspace, table, column).await
     }
 
     fn block_on<R>(&self, work: impl Future<Output = Result<R, ClusterError>>) -> Result<R, ClusterError> {

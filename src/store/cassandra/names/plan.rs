@@ -90,8 +90,13 @@ impl Query {
 
 /// The queries for a glob, no two alike.
 pub(super) fn plan(glob: &Glob, indexes: Indexes) -> Vec<Query> {
-    let queries: BTreeSet<Query> =
-        glob.branches().iter().flat_map(|branch| plan_branch(branch, indexes)).collect();
+    let narrowed = |query| match query {
+        // Without an index, only a key can be looked up.
+        Query::Where(_) if indexes == Indexes::None => Query::Where(Vec::new()),
+        other => other,
+    };
+    let queries = glob.branches().iter().flat_map(|branch| plan_branch(branch, indexes));
+    let queries: BTreeSet<Query> = queries.map(narrowed).collect();
     // A query without conditions returns everything.
     let everything = Query::Where(Vec::new());
     if queries.contains(&everything) { vec![everything] } else { queries.into_iter().collect() }

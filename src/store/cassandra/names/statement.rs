@@ -69,7 +69,7 @@ impl Statements {
     pub(super) fn new(keyspace: &str, indexes: Indexes) -> Self {
         let k = keyspace;
         // SPARSE indexes of SASI answer a range alone; SAI does too.
-        let filtering = if indexes == Indexes::Sasi { " ALLOW FILTERING" } else { "" };
+        let filtering = if indexes == Indexes::Sai { "" } else { " ALLOW FILTERING" };
         Self {
             keyspace: k.to_owned(),
             insert_metric: inserts(k, Table::Metrics),

@@ -11,6 +11,7 @@ use super::statement::{Table, rows};
 use super::{Names, flight};
 use crate::store::Hit;
 use crate::store::cassandra::ClusterError;
+use crate::store::cassandra::schema::Indexes;
 use plumbago_model::glob::{Component, Glob, Matcher, Start};
 
 /// Most directories to list in one step.
@@ -59,6 +60,9 @@ fn joined(directory: &str, component: &str) -> String {
 impl Names {
     /// The names that match; `None` if a walk is not suitable.
     pub(super) async fn walk(&self, tables: &[Table], glob: &Glob) -> Result<Option<Vec<Hit>>, ClusterError> {
+        if self.shared.indexes == Indexes::None {
+            return Ok(None);
+        }
         let Some(matchers) = components(glob) else { return Ok(None) };
         let Some((last, before)) = matchers.split_last() else { return Ok(None) };
         let mut directories = vec![String::new()];

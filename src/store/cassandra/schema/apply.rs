@@ -107,6 +107,8 @@ pub async fn make_missing(
 ) -> Result<usize, ClusterError> {
     keyspaces(cluster, schema, replication).await?;
     if missing(cluster, schema).await?.is_empty() {
+        // Whoever made the tables may have died before the rows were in them.
+        schema.write_layout(cluster).await?;
         return Ok(0);
     }
     let lock = Lock::take(cluster, schema, progress).await?;
@@ -173,6 +175,7 @@ async fn make(
         .await_schema_agreement()
         .await
         .map_err(|error| ClusterError::of("wait until all nodes have the new tables", &error))?;
+    schema.write_layout(cluster).await?;
     progress(&Progress { done: total, total, now: None });
     Ok(total)
 }
@@ -182,7 +185,8 @@ fn explain(mut error: ClusterError, item: &Item) -> ClusterError {
     let refused = error.detail.to_ascii_lowercase();
     if refused.contains("sasi") && refused.contains("disabled") {
         return error.hint(
-            "set sasi_indexes_enabled: true in cassandra.yaml of every node, or store.cassandra.index = \"sai\"",
+            "set sasi_indexes_enabled: true in cassandra.yaml of every node, or store.cassandra.index to \"memory\", which \
+             needs no indexes, or to \"sai\"",
         );
     }
     if refused.contains("storageattachedindex") {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::live::{self, Keyspace, Table};
-use super::{Indexes, Item, Replication, Schema, create_keyspace, points, template};
+use super::{Indexes, Item, Replication, Schema, TableOptions, create_keyspace, layout, points, template};
 use crate::store::cassandra::{Cluster, ClusterError};
 use plumbago_model::Stage;
 
@@ -27,6 +27,8 @@ pub enum Subject {
     Table,
     /// An index.
     Index,
+    /// A row that says how the tables are laid out.
+    Setting,
 }
 
 /// One difference.
@@ -47,9 +49,17 @@ impl Difference {
         Self { weight: Weight::Missing, subject: Subject::Keyspace, name: name.to_owned(), text }
     }
 
+    pub(super) fn setting(name: String, weight: Weight, text: String) -> Self {
+        Self { weight, subject: Subject::Setting, name, text }
+    }
+
     fn of(item: &Item, weight: Weight, text: String) -> Self {
         let (subject, name) = match &item.index {
             Some((index, _)) => (Subject::Index, index.clone()),
+            // Tables of an earlier program lack it, and work without it.
+            None if item.table == layout::TABLE => {
+                (Subject::Setting, format!("{}.{}", item.keyspace, item.table))
+            }
             None => (Subject::Table, format!("{}.{}", item.keyspace, item.table)),
         };
         Self { weight, subject, name, text }
@@ -63,7 +73,13 @@ pub fn check(cluster: &Cluster, schema: &Schema) -> Result<Vec<Difference>, Clus
         for name in schema.keyspaces() {
             live.insert(name.to_owned(), live::keyspace(cluster, name).await?);
         }
-        Ok(differences(schema, &live))
+        let rows = match is_missing(&schema.settings_table(), &live) {
+            true => None,
+            false => Some(schema.layout_rows(cluster).await?),
+        };
+        let mut found = differences(schema, &live);
+        found.extend(schema.layout_differences(&rows));
+        Ok(found)
     })
 }
 
@@ -108,18 +124,18 @@ fn differences(schema: &Schema, live: &BTreeMap<String, Option<Keyspace>>) -> Ve
                 let text = format!("{} is missing{effect}", item.title());
                 found.push(Difference::of(&item, Weight::Missing, text));
             }
-            Some(table) => compare_item(&item, table, schema.indexes, &mut found),
+            Some(table) => compare_item(&item, table, schema, &mut found),
         }
     }
     found
 }
 
-fn compare_item(item: &Item, table: &Table, indexes: Indexes, found: &mut Vec<Difference>) {
+fn compare_item(item: &Item, table: &Table, schema: &Schema, found: &mut Vec<Difference>) {
     match &item.index {
         Some((name, column)) => {
-            let class = match indexes {
-                Indexes::Sasi => "SASIIndex",
+            let class = match schema.indexes {
                 Indexes::Sai => "StorageAttachedIndex",
+                Indexes::Sasi | Indexes::None => "SASIIndex",
             };
             match find_index(table, name, column) {
                 None => found.push(Difference::of(
@@ -142,7 +158,7 @@ fn compare_item(item: &Item, table: &Table, indexes: Indexes, found: &mut Vec<Di
         None => {
             compare_columns(item, table, found);
             if let Some(stage) = item.stage {
-                compare_options(item, stage, table, found);
+                compare_options(item, stage, table, schema.options, found);
             }
         }
     }
@@ -174,7 +190,13 @@ fn compare_columns(item: &Item, table: &Table, found: &mut Vec<Difference>) {
     }
 }
 
-fn compare_options(item: &Item, stage: Stage, table: &Table, found: &mut Vec<Difference>) {
+fn compare_options(
+    item: &Item,
+    stage: Stage,
+    table: &Table,
+    options: TableOptions,
+    found: &mut Vec<Difference>,
+) {
     let title = item.title();
     let comment: serde_json::Value = serde_json::from_str(&table.comment).unwrap_or_default();
     match comment.get("row_size_ms").and_then(serde_json::Value::as_i64) {
@@ -190,21 +212,37 @@ fn compare_options(item: &Item, stage: Stage, table: &Table, found: &mut Vec<Dif
             format!("{title}: its comment is not BigGraphite's, so its tools cannot read the table's stage"),
         )),
     }
-    let mut note = |what: &str, there: &str, expected: &str| {
+    let mut note = |what: &str, there: &str, expected: &str, change: &str| {
         if there != expected {
-            let text = format!("{title}: {what} is {there}, BigGraphite makes it {expected}");
+            let text = format!(
+                "{title}: {what} is {there}, expected {expected}; if that is not meant: ALTER TABLE {}.{} WITH {change}",
+                item.keyspace, item.table
+            );
             found.push(Difference::of(item, Weight::Note, text));
         }
     };
-    note("default_time_to_live", &table.ttl_secs.to_string(), &points::ttl_secs(stage).to_string());
-    note("gc_grace_seconds", &table.gc_grace_secs.to_string(), "86400");
+    for (name, there, expected) in [
+        ("default_time_to_live", table.ttl_secs.to_string(), points::ttl_secs(stage).to_string()),
+        ("gc_grace_seconds", table.gc_grace_secs.to_string(), options.gc_grace_secs.to_string()),
+        (
+            "memtable_flush_period_in_ms",
+            table.flush_period_ms.to_string(),
+            options.flush_period_ms.to_string(),
+        ),
+    ] {
+        note(name, &there, &expected, &format!("{name} = {expected}"));
+    }
     let option = |key: &str| table.compaction.get(key).map_or("not set", String::as_str);
+    let (unit, size) = options.window(stage);
+    let windows = format!(
+        "compaction = {{'class': 'TimeWindowCompactionStrategy', 'timestamp_resolution': 'MICROSECONDS', \
+         'compaction_window_unit': '{unit}', 'compaction_window_size': '{size}', 'max_threshold': '32', 'min_threshold': '4'}}"
+    );
     let class = option("class");
-    note("compaction", class.rsplit('.').next().unwrap_or(class), "TimeWindowCompactionStrategy");
-    let (unit, size) = points::compaction_window(stage);
+    note("compaction", class.rsplit('.').next().unwrap_or(class), "TimeWindowCompactionStrategy", &windows);
     if class.ends_with("TimeWindowCompactionStrategy") {
         let there = format!("{} {}", option("compaction_window_size"), option("compaction_window_unit"));
-        note("the compaction window", &there, &format!("{size} {unit}"));
+        note("the compaction window", &there, &format!("{size} {unit}"), &windows);
     }
 }
 

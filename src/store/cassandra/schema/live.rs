@@ -19,6 +19,7 @@ pub(super) struct Table {
     pub(super) comment: String,
     pub(super) ttl_secs: i32,
     pub(super) gc_grace_secs: i32,
+    pub(super) flush_period_ms: i32,
     pub(super) compaction: HashMap<String, String>,
     pub(super) columns: BTreeMap<String, Column>,
     pub(super) indexes: Vec<Index>,
@@ -32,8 +33,8 @@ pub(super) struct Index {
     pub(super) class: String,
 }
 
-/// Name, comment, time to live, time of grace, compaction.
-type TableRow = (String, Option<String>, Option<i32>, Option<i32>, Option<Options>);
+/// Name, comment, time to live, time of grace, flush period, compaction.
+type TableRow = (String, Option<String>, Option<i32>, Option<i32>, Option<i32>, Option<Options>);
 /// Table, name, options.
 type IndexRow = (String, String, Option<Options>);
 type Options = HashMap<String, String>;
@@ -48,14 +49,16 @@ pub(super) async fn keyspace(cluster: &Cluster, name: &str) -> Result<Option<Key
     let tables: Vec<TableRow> = rows(
         cluster,
         name,
-        "table_name, comment, default_time_to_live, gc_grace_seconds, compaction FROM system_schema.tables",
+        "table_name, comment, default_time_to_live, gc_grace_seconds, \
+         memtable_flush_period_in_ms, compaction FROM system_schema.tables",
     )
     .await?;
-    for (table, comment, ttl, gc_grace, compaction) in tables {
+    for (table, comment, ttl, gc_grace, flush_period, compaction) in tables {
         let table = keyspace.tables.entry(table).or_default();
         table.comment = comment.unwrap_or_default();
         table.ttl_secs = ttl.unwrap_or_default();
         table.gc_grace_secs = gc_grace.unwrap_or_default();
+        table.flush_period_ms = flush_period.unwrap_or_default();
         table.compaction = compaction.unwrap_or_default();
     }
     let columns: Vec<(String, String, String, String, i32)> =
@@ -80,6 +83,20 @@ pub(super) async fn keyspace(cluster: &Cluster, name: &str) -> Result<Option<Key
         keyspace.tables.entry(table).or_default().indexes.push(Index { name, column, class });
     }
     Ok(Some(keyspace))
+}
+
+/// Is there an index on a column of a table?
+pub(in crate::store::cassandra) async fn has_index(
+    cluster: &Cluster,
+    keyspace: &str,
+    table: &str,
+    column: &str,
+) -> Result<bool, ClusterError> {
+    let found: Vec<IndexRow> =
+        rows(cluster, keyspace, "table_name, index_name, options FROM system_schema.indexes").await?;
+    let targets = |options: Option<Options>| options.and_then(|mut options| options.remove("target"));
+    let is_it = |target: String| target.replace('"', "") == column;
+    Ok(found.into_iter().any(|(of, _, options)| of == table && targets(options).is_some_and(is_it)))
 }
 
 /// `SELECT <what> WHERE keyspace_name = <keyspace>`

@@ -4,6 +4,7 @@
 
 mod apply;
 mod compare;
+mod layout;
 mod live;
 mod points;
 mod template;
@@ -12,6 +13,7 @@ use std::fmt::Write as _;
 
 pub use apply::{Progress, Replication, apply, make_missing};
 pub use compare::{Difference, Subject, Weight, check};
+pub(in crate::store::cassandra) use live::has_index;
 pub(super) use points::POINTS_PER_PARTITION;
 pub use points::{row_size_ms, table_name, ttl_secs};
 use uuid::Uuid;
@@ -29,6 +31,33 @@ pub enum Indexes {
     Sasi,
     /// Those of Cassandra 5.
     Sai,
+    /// None: globs are looked up in the servers' memory.
+    None,
+}
+
+/// Options of the tables of points that an operator may choose. Those of tables that are there already are never altered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TableOptions {
+    /// How long a deletion is remembered, so that a node that was down learns of it.
+    pub gc_grace_secs: u32,
+    /// How often what is in memory is written to disk.
+    pub flush_period_ms: u64,
+    /// The stretch of time that is compacted together; `None` leaves it to the stage.
+    pub window_secs: Option<u64>,
+}
+
+/// BigGraphite's.
+impl Default for TableOptions {
+    fn default() -> Self {
+        Self { gc_grace_secs: 86_400, flush_period_ms: 900_000, window_secs: None }
+    }
+}
+
+impl TableOptions {
+    /// Unit and size of the windows of a stage that are compacted together.
+    fn window(self, stage: Stage) -> (&'static str, u64) {
+        self.window_secs.map_or_else(|| points::compaction_window(stage), points::chosen_window)
+    }
 }
 
 /// All that is needed for some retentions.
@@ -38,6 +67,7 @@ pub struct Schema {
     keyspace_metadata: String,
     stages: Vec<Stage>,
     indexes: Indexes,
+    options: TableOptions,
 }
 
 /// A table or an index.
@@ -80,6 +110,7 @@ impl Schema {
             keyspace_metadata: settings.keyspace_metadata.clone(),
             stages,
             indexes,
+            options: settings.table_options,
         }
     }
 
@@ -93,6 +124,7 @@ impl Schema {
     /// Every table and index, in the order they are made. The table that serves as a lock comes first.
     pub fn items(&self) -> Vec<Item> {
         let mut items = vec![self.lock_table()];
+        items.push(self.settings_table());
         items.extend(self.name_tables());
         items.push(self.created_table());
         items.push(self.events_table());
@@ -134,6 +166,10 @@ impl Schema {
         self.table(keyspace, "plumbago_writers", template::WRITERS, &[("id", &id.to_string())])
     }
 
+    fn settings_table(&self) -> Item {
+        self.table(&self.keyspace_metadata, layout::TABLE, template::SETTINGS, &[])
+    }
+
     fn created_table(&self) -> Item {
         self.table(&self.keyspace_metadata, "plumbago_created", template::CREATED, &[])
     }
@@ -157,8 +193,10 @@ impl Schema {
             StageKind::Raw => template::POINTS_RAW,
             StageKind::Aggregated => template::POINTS_AGGREGATED,
         };
-        let (unit, size) = points::compaction_window(stage);
+        let (unit, size) = self.options.window(stage);
         let values = [
+            ("gc_grace_secs", &*self.options.gc_grace_secs.to_string()),
+            ("flush_period_ms", &*self.options.flush_period_ms.to_string()),
             ("ttl", &*ttl_secs(stage).to_string()),
             ("comment", &*points::comment(stage)),
             ("window_unit", unit),
@@ -170,6 +208,9 @@ impl Schema {
     /// What finds need most comes first: a server can work while the rest is made.
     fn index_list(&self) -> Vec<Item> {
         let tables = ["metrics", "directories"];
+        if self.indexes == Indexes::None {
+            return Vec::new();
+        }
         let mut items: Vec<Item> =
             tables.iter().map(|table| self.index(table, "parent", template::INDEX_SASI)).collect();
         for column in ["id", "created_on", "updated_on", "read_on"] {
@@ -184,8 +225,8 @@ impl Schema {
     fn index(&self, table: &str, column: &str, sasi: &str) -> Item {
         // Both kinds may be there at once, so their names differ.
         let (name, text) = match self.indexes {
-            Indexes::Sasi => (format!("{table}_{column}_idx"), sasi),
             Indexes::Sai => (format!("{table}_{column}_sai"), template::INDEX_SAI),
+            Indexes::Sasi | Indexes::None => (format!("{table}_{column}_idx"), sasi),
         };
         let item = self.table(&self.keyspace_metadata, table, text, &[("index", &name), ("column", column)]);
         Item { index: Some((name, column.to_owned())), ..item }
@@ -217,11 +258,30 @@ mod tests {
             let items = schema(indexes).items();
             assert_eq!(items.iter().filter(|item| item.index.is_some()).count(), 134);
             assert_eq!(items.iter().filter(|item| item.stage.is_some()).count(), 2);
-            assert_eq!(items.len(), 134 + 2 + 6);
+            assert_eq!(items.len(), 134 + 2 + 7);
             let mut titles: Vec<String> = items.iter().map(Item::title).collect();
             titles.sort();
             titles.dedup();
             assert_eq!(titles.len(), items.len());
+        }
+    }
+
+    #[test]
+    fn names_in_memory_need_no_index() {
+        let items = schema(Indexes::None).items();
+        assert_eq!((items.len(), items.iter().filter(|item| item.index.is_some()).count()), (2 + 7, 0));
+    }
+
+    #[test]
+    fn tables_get_the_options_that_were_chosen() {
+        let options = TableOptions { gc_grace_secs: 600, flush_period_ms: 0, window_secs: Some(7200) };
+        let retention: Retention = "11520*60s".parse().unwrap();
+        let settings = Settings { table_options: options, ..Settings::default() };
+        let text = Schema::new(&settings, [&retention], Indexes::None).print(&Replication::default());
+        for part in
+            ["gc_grace_seconds = 600", "memtable_flush_period_in_ms = 0", "_size': '2'", "_unit': 'HOURS'"]
+        {
+            assert!(text.contains(part), "{part}: {text}");
         }
     }
 

@@ -37,7 +37,16 @@ pub fn ttl_secs(stage: Stage) -> i32 {
     i32::try_from(secs).unwrap_or(i32::MAX)
 }
 
-/// Unit and size of the windows that are compacted together.
+/// Unit and size of the windows that are compacted together, if somebody says how long they are.
+pub(super) fn chosen_window(secs: u64) -> (&'static str, u64) {
+    match secs {
+        secs if secs.is_multiple_of(DAY_SECS) => ("DAYS", secs / DAY_SECS),
+        secs if secs.is_multiple_of(HOUR_SECS) => ("HOURS", secs / HOUR_SECS),
+        secs => ("MINUTES", secs.div_ceil(60)),
+    }
+}
+
+/// Unit and size of the windows that BigGraphite would have compacted together.
 pub(super) fn compaction_window(stage: Stage) -> (&'static str, u64) {
     let ttl = stage.span_secs() + LATE_SECS;
     let read_at_once = u64::from(stage.step_secs) * POINTS_PER_PARTITION;
@@ -80,6 +89,15 @@ mod tests {
             assert_eq!(row_size_ms(stage), size);
             assert_eq!(ttl_secs(stage), ttl);
             assert_eq!(compaction_window(stage), window);
+        }
+    }
+
+    #[test]
+    fn a_chosen_window_has_the_largest_unit_that_divides_it() {
+        for (secs, window) in
+            [(172_800, ("DAYS", 2)), (10_800, ("HOURS", 3)), (5400, ("MINUTES", 90)), (61, ("MINUTES", 2))]
+        {
+            assert_eq!(chosen_window(secs), window);
         }
     }
 

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail};
 
 /// See the module documentation.
-pub(in crate::cli::operations) struct Journal {
+pub(in super::super) struct Journal {
     path: PathBuf,
     file: File,
     /// Two hashes of each path: a million of them must not take a hundred megabytes.
@@ -22,7 +22,7 @@ pub(in crate::cli::operations) struct Journal {
 
 impl Journal {
     /// Opens or makes the list. `what` is the work that it belongs to: another one has a list of its own.
-    pub(in crate::cli::operations) fn open(path: &Path, what: &str) -> Result<Self> {
+    pub(in super::super) fn open(path: &Path, what: &str) -> Result<Self> {
         let failed = || format!("opening the journal {} (--journal)", path.display());
         let file = OpenOptions::new().read(true).append(true).create(true).open(path).with_context(failed)?;
         let mut journal = Self {
@@ -67,12 +67,12 @@ impl Journal {
     }
 
     /// Is this file done?
-    pub(in crate::cli::operations) fn has(&self, path: &Path) -> bool {
+    pub(in super::super) fn has(&self, path: &Path) -> bool {
         !self.done.is_empty() && self.done.contains(&self.hash(path.as_os_str().as_encoded_bytes()))
     }
 
     /// These files are done.
-    pub(in crate::cli::operations) fn add(&mut self, paths: &[PathBuf]) -> Result<()> {
+    pub(in super::super) fn add(&mut self, paths: &[PathBuf]) -> Result<()> {
         let mut lines = Vec::new();
         for path in paths {
             lines.extend_from_slice(path.as_os_str().as_encoded_bytes());
@@ -83,7 +83,7 @@ impl Journal {
     }
 
     /// All is done.
-    pub(in crate::cli::operations) fn remove(self) -> Result<()> {
+    pub(in super::super) fn remove(self) -> Result<()> {
         fs::remove_file(&self.path).with_context(|| format!("removing the journal {}", self.path.display()))
     }
 }
