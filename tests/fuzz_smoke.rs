@@ -39,6 +39,7 @@ targets! {
     block at "../fuzz/fuzz_targets/block.rs"
     cache_query at "../fuzz/fuzz_targets/cache_query.rs"
     call at "../fuzz/fuzz_targets/call.rs"
+    ceres at "../fuzz/fuzz_targets/ceres.rs"
     chunk at "../fuzz/fuzz_targets/chunk.rs"
     glob at "../fuzz/fuzz_targets/glob.rs"
     kairosdb_query at "../fuzz/fuzz_targets/kairosdb_query.rs"

@@ -32,7 +32,7 @@ fuzz_target!(|text: &str| {
         }
     }
     if is_user_name(name) {
-        let added = with_user(text, name, Role::Read, &[]).expect("a name and a role");
+        let added = with_user(text, name, Role::Read, None, &[]).expect("a name and a role");
         assert!(added.lines().any(|line| line == format!("{name} read")));
         let tokens = with_token("", name, text, None);
         assert_eq!(list("", &tokens, "").expect("a line of ours").len(), 1);

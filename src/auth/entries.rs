@@ -3,13 +3,21 @@
 use jiff::Timestamp;
 
 use super::{hex, lines, passwords, tokens, users};
-use plumbago_model::Role;
+use plumbago_model::{Role, Tenant, Tenants};
 
 /// The file of users with this one, in the place of the line that was there.
-pub fn with_user(text: &str, name: &str, role: Role, scope: &[String]) -> Result<String, String> {
+pub fn with_user(
+    text: &str,
+    name: &str,
+    role: Role,
+    tenant: Option<&str>,
+    scope: &[String],
+) -> Result<String, String> {
     let scope: String = scope.iter().map(|part| format!(" {part}")).collect();
-    let line = format!("{name} {role}{scope}");
-    users::parse(&line).map_err(|error| error.trim_start_matches("line 1: ").to_owned())?;
+    let tenant = tenant.map_or_else(String::new, |tenant| format!(" {}{tenant}", users::TENANT));
+    let line = format!("{name} {role}{tenant}{scope}");
+    users::parse(&line, &Tenants::default())
+        .map_err(|error| error.trim_start_matches("line 1: ").to_owned())?;
     Ok(placed(text, line, |line| line.split_whitespace().next() == Some(name)))
 }
 
@@ -44,6 +52,8 @@ pub struct Listed {
     pub name: String,
     /// The role; none without a line in the file of users.
     pub role: Option<Role>,
+    /// The tenant that they are bound to.
+    pub tenant: Option<String>,
     /// The scope as it was written.
     pub scope: String,
     /// Is there a password?
@@ -55,9 +65,10 @@ pub struct Listed {
 /// Everybody in these files, by name.
 pub fn list(users: &str, tokens: &str, passwords: &str) -> Result<Vec<Listed>, String> {
     let mut all = std::collections::BTreeMap::<String, Listed>::new();
-    for (name, user) in users::parse(users)? {
+    for (name, user) in users::parse(users, &Tenants::default())? {
         let listed = all.entry(name).or_default();
         (listed.role, listed.scope) = (Some(user.role), user.scope.to_string());
+        listed.tenant = user.scope.tenant().map(Tenant::name).map(str::to_owned);
     }
     for (_, line) in lines(tokens) {
         let (_, token) = tokens::token(line)?;
@@ -91,13 +102,13 @@ mod tests {
     fn lines_are_written_replaced_and_removed_and_the_rest_stays() {
         let begun = "# who may\nann admin\n";
         let scope = ["servers.web".to_owned(), "*;dc=ams".to_owned()];
-        let text = with_user(begun, "bob", Role::Read, &scope).unwrap();
+        let text = with_user(begun, "bob", Role::Read, None, &scope).unwrap();
         assert_eq!(text, "# who may\nann admin\nbob read servers.web *;dc=ams\n");
-        let text = with_user(&text, "ann", Role::Write, &[]).unwrap();
+        let text = with_user(&text, "ann", Role::Write, None, &[]).unwrap();
         assert_eq!(text, "# who may\nann write\nbob read servers.web *;dc=ams\n");
         assert_eq!(without(&text, "ann"), ("# who may\nbob read servers.web *;dc=ams\n".to_owned(), 1));
         assert_eq!(without(&text, "an"), (text.clone(), 0));
-        assert!(with_user("", "a:b", Role::Read, &[]).unwrap_err().contains("`a:b`"));
+        assert!(with_user("", "a:b", Role::Read, None, &[]).unwrap_err().contains("`a:b`"));
     }
 
     #[test]

@@ -35,7 +35,9 @@ pub(super) struct Files {
 impl Files {
     pub(super) fn read(config: &Auth) -> Result<Self, FileError> {
         Ok(Self {
-            users: file("auth.users_file", config.users_file.as_deref(), users::parse)?,
+            users: file("auth.users_file", config.users_file.as_deref(), |text| {
+                users::parse(text, &config.tenancy.tenants)
+            })?,
             tokens: file("auth.tokens_file", config.tokens_file.as_deref(), tokens::parse)?,
             passwords: file("auth.htpasswd_file", config.htpasswd_file.as_deref(), passwords::parse)?,
         })

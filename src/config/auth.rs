@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::Addresses;
+use super::{Addresses, Tenancy};
 use plumbago_model::Role;
 
 /// Who may call, and how they say who they are.
@@ -27,6 +27,8 @@ pub struct Auth {
     pub session: Duration,
     /// Wrong logins that an address may try in a minute.
     pub max_failures: u32,
+    /// `[tenants]`: whose metrics a caller sees.
+    pub tenancy: Tenancy,
 }
 
 impl Auth {
@@ -54,6 +56,7 @@ impl Default for Auth {
             anonymous: None,
             session: Duration::from_secs(12 * 3600),
             max_failures: 10,
+            tenancy: Tenancy::default(),
         }
     }
 }

@@ -13,8 +13,8 @@ use super::resolved::{
 };
 use super::retention_rules::{DEFAULT_AGGREGATION, Forgetting, RetentionRules};
 use super::{
-    Auth, Cassandra, ConfigError, Listen, ListenTls, Origin, Quota, Settings, Sources, Tls, document,
-    read_storage_quotas, storage_aggregation, storage_schemas,
+    Auth, Cassandra, Ceres, ConfigError, Listen, ListenTls, Origin, Quota, Settings, Sources, Tenancy, Tls,
+    document, read_storage_quotas, storage_aggregation, storage_schemas,
 };
 
 /// A configuration and where it came from.
@@ -115,6 +115,7 @@ fn resolve_auth(raw: raw::Auth, listen: &Listen, settings: &Settings) -> Result<
         anonymous: raw.anonymous.0,
         session: raw.session.0,
         max_failures: u32::try_from(raw.max_failures.0).expect("its kind allows up to a million"),
+        tenancy: Tenancy::default(),
     };
     let asks = listen.tls.as_ref().is_some_and(|tls| tls.client_ca_file.is_some());
     let missing = [
@@ -212,12 +213,16 @@ fn carbon_file(
 fn resolve(raw: Raw, retention: RetentionRules, settings: &Settings) -> Result<Config, ConfigError> {
     let listen = listen(raw.listen, raw.listen_tls, settings)?;
     Ok(Config {
-        auth: resolve_auth(raw.auth, &listen, settings)?,
+        auth: Auth {
+            tenancy: Tenancy::resolve(raw.tenants, settings)?,
+            ..resolve_auth(raw.auth, &listen, settings)?
+        },
         listen,
         store: resolve_store(raw.store),
         cassandra: resolve_cassandra(raw.cassandra, raw.tls),
         ingest: resolve_ingest(raw.ingest),
         http: resolve_http(raw.http),
+        ceres: Ceres::resolve(raw.ceres, &raw.kairosdb.retention.parsed, settings)?,
         kairosdb: resolve_kairosdb(&raw.kairosdb),
         query: resolve_query(raw.query),
         retention,

@@ -7,7 +7,7 @@
 //! | 3    | `document`, `settings`                                     | layers: each key gets a value and its origin |
 //! | 4    | `inline_rule`, `storage_schemas`, `storage_aggregation`    | rules, from our file and from carbon's       |
 //! |      | `inline_quota`, `storage_quotas`                           | quotas, from our file and from go-carbon's   |
-//! | 5    | `load`, `resolved`, `listen`, `auth`, `cassandra`           | every value checked, ready for the program   |
+//! | 5    | `load`, `resolved`, `listen`, `auth`, `tenancy`, `ceres`, `cassandra` | every value checked, ready for the program   |
 //! | 6    | `rules`, `matcher`                                         | which policy a name gets                     |
 //!
 //! `reference` makes the documentation from the same table.
@@ -15,6 +15,7 @@
 mod addresses;
 mod auth;
 mod cassandra;
+mod ceres;
 mod document;
 mod error;
 mod ini;
@@ -38,10 +39,12 @@ mod sources;
 mod storage_aggregation;
 mod storage_quotas;
 mod storage_schemas;
+mod tenancy;
 
 pub use addresses::{Addresses, Network};
 pub use auth::Auth;
 pub use cassandra::{Cassandra, CassandraIndex, ConsistencyLevel, Secret, Tls};
+pub use ceres::Ceres;
 pub use error::ConfigError;
 pub use keys::{KEYS, Key};
 pub use listen::{Listen, ListenTls};
@@ -58,3 +61,4 @@ pub use retention_rules::{ForgetAfter, Forgetting, Matched, Place, RetentionRule
 pub use settings::{Setting, Settings};
 pub use sources::{FILE_NAME, FILE_VARIABLE, Sources};
 pub use storage_quotas::read_storage_quotas;
+pub use tenancy::Tenancy;

@@ -33,7 +33,7 @@ impl PolicyMatcher {
     pub fn place(&self, name: &str, arrival: Arrival) -> Place {
         let retention = first_match(&self.rules.schemas, self.retention.as_ref(), name);
         let aggregation = first_match(&self.rules.aggregation, self.aggregation.as_ref(), name);
-        self.rules.place(retention, aggregation, arrival)
+        self.rules.place(name, retention, aggregation, arrival)
     }
 
     /// The policy of a place.

@@ -158,6 +158,13 @@ sections! {
         max_failures: Number<1, 1_000_000> = "10", "Wrong logins that one address may try in a minute; then it gets 429 until the minute is over. What was right before goes on working.";
     }
 
+    tenants: Tenants "tenants" "Several parties on one server, each with metrics of its own; docs/TENANTS.md goes through it." {
+        enabled: Switch = "false", "Every request is for one tenant, named by the header `X-Tenant`, by the parameter `tenant`, or by the login; only the role admin may go without. With false only users who are bound to a tenant are confined to it.";
+        directory: Text = r#""tenants""#, "Metrics without tags are in this directory, under the name of their tenant. Tenants do not see it.";
+        tag: Text = r#""tenant""#, "Metrics with tags have this one more. Tenants do not see it.";
+        default: MaybeText = r#""""#, "The tenant of requests that name none, and of what comes to the ports of carbon without TLS; `\"\"`: such requests are refused, and the ports are the operator's.";
+    }
+
     http: Http "http" "HTTP options." {
         compress: Switch = "true", "Compress answers with gzip for clients that accept it.";
         max_connections: Positive = "10_000", "Open HTTP connections; one more is closed at once. When three quarters are taken, those without a request stay for two seconds only.";
@@ -171,6 +178,13 @@ sections! {
         retention: Retentions = r#""1s:7d,1m:30d,1h:2y""#, "Retention of metrics that first come in through these doors, if no retention rule matches. A point per second is kept, and an aggregate is shown if it has any point. A `ttl` that was sent drops the coarse stages that it does not need.";
         max_body_bytes: Size<1024> = r#""64MiB""#, "Longest body that is taken, as it is sent and as it is unpacked.";
         max_errors: Positive = "100", "Most errors that one answer lists; the last one says how many there are besides.";
+    }
+
+    ceres: Ceres "ceres" "Aggregates for Ceres' clients: docs/CERES.md. Their granularities are the coarser stages of `kairosdb.retention`." {
+        extremes: Switch = "true", "Also keep the smallest and the largest value of each slot of metrics that come in as Ceres', in series beside them whose names end in `_min` and `_max`.";
+        counter_suffixes: TextList = r#"["reads", "writes", "bytes"]"#, "Metrics whose names end in one of these are counters: only their sum matters, and nothing is kept beside them.";
+        settle: Time<0> = r#""0s""#, "Answer an aggregated slot only when it ended this long ago, so that late points are in it; 0 answers it from its first point on. A point that is later still changes the slot.";
+        slot_width: Time<0> = r#""0s""#, "How much time settles together: a multiple of every granularity. 0 means the coarsest of them.";
     }
 
     query: Query "query" "Limits on queries." {

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::{Auth, Cassandra, Listen, PageOrigins, Quota, RetentionRules, machine};
+use super::{Auth, Cassandra, Ceres, Listen, PageOrigins, Quota, RetentionRules, machine};
 
 /// Everything a server needs to know.
 #[derive(Clone, Debug, Default)]
@@ -23,6 +23,8 @@ pub struct Config {
     pub http: Http,
     /// `[kairosdb]`, but for the retention, which is among the rules
     pub kairosdb: Kairosdb,
+    /// `[ceres]`
+    pub ceres: Ceres,
     /// `[query]`
     pub query: Query,
     /// `[[quota]]`, and after them those of `ingest.quotas_file`.

@@ -75,6 +75,8 @@ pub struct Place {
     aggregation: Option<usize>,
     dialect: Dialect,
     stages: usize,
+    /// The method that the end of a labelled metric's name asks for.
+    method: Option<Aggregator>,
 }
 
 /// A name's policy and the rules that it comes from.
@@ -86,6 +88,19 @@ pub struct Matched<'a> {
     pub retention_rule: Option<&'a Rule<Retention>>,
     /// The aggregation rule, or `None` for the default.
     pub aggregation_rule: Option<&'a Rule<(Aggregator, f64)>>,
+}
+
+/// Names of labelled metrics that end like this are aggregates, and are aggregated alike.
+const SUFFIXES: [(&str, Aggregator); 4] = [
+    ("_min", Aggregator::Min),
+    ("_max", Aggregator::Max),
+    ("_sum", Aggregator::Sum),
+    ("_count", Aggregator::Sum),
+];
+
+fn method_of(name: &str) -> Option<Aggregator> {
+    let metric = name.split(';').next().unwrap_or(name);
+    SUFFIXES.iter().find(|(suffix, _)| metric.ends_with(suffix)).map(|(_, method)| *method)
 }
 
 impl RetentionRules {
@@ -114,22 +129,24 @@ impl RetentionRules {
     pub fn policy_for(&self, name: &str) -> Matched<'_> {
         let retention = self.schemas.iter().position(|r| r.pattern.is_found(name));
         let aggregation = self.aggregation.iter().position(|r| r.pattern.is_found(name));
-        self.policy_at(self.place(retention, aggregation, Arrival::default()))
+        self.policy_at(self.place(name, retention, aggregation, Arrival::default()))
     }
 
     /// Where the rules put a metric that matches these two, or none, and that came in like this.
     pub(super) fn place(
         &self,
+        name: &str,
         retention: Option<usize>,
         aggregation: Option<usize>,
         Arrival { dialect, keep_secs }: Arrival,
     ) -> Place {
+        let method = if dialect == Dialect::Labelled { method_of(name) } else { None };
         let all = self.labelled_retention.stages().len();
         let stages = match (retention, dialect, keep_secs) {
             (None, Dialect::Labelled, 1..) => self.labelled_retention.level_for_age(keep_secs.into()) + 1,
             _ => all,
         };
-        Place { retention, aggregation, dialect, stages }
+        Place { retention, aggregation, dialect, stages, method }
     }
 
     /// The policy of a place.
@@ -144,7 +161,9 @@ impl RetentionRules {
         let (aggregator, x_files_factor) = match (aggregation_rule, place.dialect) {
             (Some(rule), _) => rule.gives,
             (None, Dialect::Carbon) => self.default_aggregation,
-            (None, Dialect::Labelled) => LABELLED_AGGREGATION,
+            (None, Dialect::Labelled) => {
+                (place.method.unwrap_or(LABELLED_AGGREGATION.0), LABELLED_AGGREGATION.1)
+            }
         };
         let policy = Policy { retention, aggregator, x_files_factor, dialect: place.dialect };
         Matched { policy, retention_rule, aggregation_rule }

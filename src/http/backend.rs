@@ -8,9 +8,9 @@ use crate::auth::Sender;
 use crate::index::Sight;
 use crate::parse::Limits;
 use crate::telemetry::QuotaUse;
-use graphite_render::Source;
+use graphite_render::{FetchRequest, Fetched, Source};
 use plumbago_model::{
-    Batch, Cancel, Event, EventFilter, EventId, Judged, Overload, Policy, QueryError, Verdict,
+    Batch, Cancel, Event, EventFilter, EventId, Judged, Overload, Policy, QueryError, Reading, Verdict,
 };
 
 /// The server: names, series, and its health.
@@ -61,6 +61,23 @@ pub trait Backend: TaggedSeries + EventLog + Send + Sync + 'static {
 
     /// All metric names in order. Each call of the stream returns up to so many, and none at the end.
     fn names(&self) -> NameStream;
+
+    /// The series of a request, with a reading of their slots. A server that keeps no aggregates has a point in each slot.
+    fn read(
+        &self,
+        request: &FetchRequest,
+        reading: Reading,
+        cancel: &Cancel,
+    ) -> Result<Vec<Fetched>, QueryError> {
+        let mut found = self.source().fetch(std::slice::from_ref(request), cancel)?.pop().unwrap_or_default();
+        if reading == Reading::Count {
+            for series in &mut found {
+                let counts = series.values.iter().map(|value| if value.is_nan() { f64::NAN } else { 1.0 });
+                series.values = counts.collect();
+            }
+        }
+        Ok(found)
+    }
 
     /// The policy of each of these metrics, if this server knows it.
     fn policies(&self, names: &[&str]) -> Vec<Option<Arc<Policy>>> {

@@ -11,12 +11,12 @@ use axum::http::{HeaderMap, HeaderValue, header};
 use hyper::body::Body as _;
 use tokio::time::timeout;
 
-use super::carbonapi;
 use super::error::Failure;
 use super::gate::Gate;
 use super::params::Params;
 use super::queries::Question;
 use super::queries::memory::{Loan, Memory};
+use super::{carbonapi, tenancy};
 
 /// Longest body that is read. Grafana's largest dashboards stay far below.
 const MAX_BODY_BYTES: usize = 2 * 1024 * 1024;
@@ -58,6 +58,7 @@ impl FromRequest<Arc<Gate>> for Call {
         let is_message = carbonapi::is_spoken(accept, &params);
         if !is_message && !body.is_empty() {
             read_form(&mut params, &head.headers, &body).await?;
+            tenancy::check_form(gate, &head, &params)?;
         }
         let question = Arc::new(Question::of(&head, &params));
         Ok(Self { params, ascii, message: is_message.then_some(body), question, _body: loan })

@@ -1,5 +1,6 @@
 //! The table of endpoints. The routes, the roles, the answer to a wrong path and `docs/HTTP.md` are all made from it.
 
+mod ceres;
 mod labelled;
 
 use std::sync::Arc;
@@ -35,6 +36,8 @@ pub(super) struct Endpoint {
     pub(super) fails: &'static str,
     /// Is it about the whole server, and so not for a caller with a scope?
     pub(super) whole: bool,
+    /// Does its body name the tenant? Its handler takes a `Lodging`.
+    pub(super) tenant_inside: bool,
     /// Its handler.
     pub(super) route: fn() -> Route,
 }
@@ -87,7 +90,18 @@ impl Endpoint {
         route: fn() -> Route,
         about: &'static str,
     ) -> Self {
-        Self { methods, path, role, about, takes: "", limits: &[], fails: "", whole: false, route }
+        Self {
+            methods,
+            path,
+            role,
+            about,
+            takes: "",
+            limits: &[],
+            fails: "",
+            whole: false,
+            tenant_inside: false,
+            route,
+        }
     }
 
     const fn takes(self, takes: &'static str) -> Self {
@@ -100,6 +114,10 @@ impl Endpoint {
 
     const fn of_the_whole_server(self) -> Self {
         Self { whole: true, ..self }
+    }
+
+    const fn names_tenant(self) -> Self {
+        Self { tenant_inside: true, ..self }
     }
 
     const fn fails(self, fails: &'static str) -> Self {
@@ -129,6 +147,7 @@ pub(super) const GROUPS: &[Group] = &[
     Group { name: "carbonapi", endpoints: CARBONAPI },
     Group { name: "KairosDB", endpoints: labelled::KAIROSDB },
     Group { name: "OpenTSDB", endpoints: labelled::OPENTSDB },
+    Group { name: "Ceres", endpoints: ceres::CERES },
 ];
 
 const GRAPHITE: &[Endpoint] = &[

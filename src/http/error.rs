@@ -211,6 +211,44 @@ impl IntoResponse for JsonFailure {
     }
 }
 
+/// A failure as Spring, and so Ceres, writes it: `{"timestamp", "status", "error", "message", "path"}`.
+#[derive(Debug)]
+pub(super) struct SpringFailure {
+    failure: Failure,
+    path: String,
+    more: Vec<(&'static str, serde_json::Value)>,
+}
+
+impl SpringFailure {
+    /// A failure of a call of a path.
+    pub(super) fn new(failure: Failure, path: &str) -> Self {
+        Self { failure, path: path.to_owned(), more: Vec::new() }
+    }
+
+    /// Adds a field.
+    pub(super) fn add(&mut self, name: &'static str, value: serde_json::Value) {
+        self.more.push((name, value));
+    }
+}
+
+impl IntoResponse for SpringFailure {
+    fn into_response(self) -> Response {
+        let status = self.failure.status();
+        let mut fields = serde_json::json!({
+            "timestamp": jiff::Timestamp::now().round(jiff::Unit::Millisecond).unwrap_or_default().to_string(),
+            "status": status.as_u16(),
+            "error": status.canonical_reason().unwrap_or_default(),
+            "message": self.failure.to_string(),
+            "path": self.path,
+        });
+        for (name, value) in self.more {
+            fields[name] = value;
+        }
+        let response = reply::body(status, "application/json", to_json(&fields));
+        self.failure.finish(response)
+    }
+}
+
 /// What a request asked for. Its failure names the key of its deadline, and the store that it needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Asked {

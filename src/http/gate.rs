@@ -16,11 +16,12 @@ use super::endpoints::Endpoint;
 use super::error::Failure;
 use super::queries::memory::Memory;
 use super::wire::Shown;
-use super::{Api, local, session};
+use super::{Api, local, session, tenancy};
 use crate::auth::{ANONYMOUS, Denied, Doorman, Offer, Sender, shown};
-use crate::config::{Addresses, Auth};
+use crate::config::{Addresses, Auth, Ceres, Kairosdb, Tenancy};
+use crate::parse::Limits;
 use crate::telemetry::TurnedAway;
-use plumbago_model::{Caller, Role};
+use plumbago_model::{Caller, Reject, Role, Scope};
 
 /// In a request from a proxy, the addresses that it came through.
 const FORWARDED_FOR: &str = "x-forwarded-for";
@@ -55,6 +56,7 @@ pub(super) struct Gate {
     anonymous: Role,
     proxy_header: Option<HeaderName>,
     proxies: Addresses,
+    tenancy: Tenancy,
 }
 
 /// A caller, and from where.
@@ -64,19 +66,71 @@ pub(super) struct Standing {
     pub(super) from: IpAddr,
     /// Why they are not taken for somebody on this machine, where that matters.
     stranger: Option<&'static str>,
+    /// Is the tenant named in the body, which nobody has read yet? Then the caller is who they are without it.
+    unsettled: bool,
+}
+
+impl Standing {
+    /// Somebody who reads where nobody need be asked.
+    pub(super) fn unasked() -> Self {
+        let (caller, from) = (Caller::everywhere(ANONYMOUS, Role::Read), IpAddr::from([0, 0, 0, 0]));
+        Self { caller, from, stranger: None, unsettled: false }
+    }
 }
 
 impl Gate {
     pub(super) fn new(api: Arc<Api>, auth: &Auth, doorman: Option<Arc<Doorman>>) -> Self {
         let proxy_header = auth.proxy_header.as_ref().and_then(|name| name.parse().ok());
-        let (anonymous, proxies) = (auth.anonymous(), auth.proxies.clone());
-        Self { api, doorman, anonymous, proxy_header, proxies }
+        let (anonymous, proxies, tenancy) = (auth.anonymous(), auth.proxies.clone(), auth.tenancy.clone());
+        Self { api, doorman, anonymous, proxy_header, proxies, tenancy }
     }
 
     /// Is an endpoint open to everybody, so that nobody need be asked? Behind a proxy, the gate finds out who is at the other end of it;
     /// and who writes is always asked, because quotas count by address.
     pub(super) fn leaves_open(&self, endpoint: &Endpoint) -> bool {
-        self.doorman.is_none() && endpoint.role <= self.anonymous.min(Role::Read) && self.proxies.is_empty()
+        let asks_for_tenant = self.tenancy.enabled && endpoint.role > Role::None;
+        let is_open = self.doorman.is_none() && self.proxies.is_empty();
+        is_open && endpoint.role <= self.anonymous.min(Role::Read) && !asks_for_tenant
+    }
+
+    /// Whether callers are tenants.
+    pub(super) fn tenancy(&self) -> &Tenancy {
+        &self.tenancy
+    }
+
+    /// `[ceres]`
+    pub(super) fn ceres(&self) -> &Arc<Ceres> {
+        &self.api.ceres
+    }
+
+    /// What bounds the bodies and the errors of labelled points.
+    pub(super) fn kairosdb(&self) -> &Kairosdb {
+        &self.api.kairosdb
+    }
+
+    /// What a point must keep to that is taken now.
+    pub(super) fn limits(&self) -> Limits {
+        self.api.backend.limits()
+    }
+
+    /// Most names in one answer.
+    pub(super) fn most_names(&self) -> usize {
+        self.api.config.max_find_hits
+    }
+
+    /// Counts points of a request that never get to a tenant.
+    pub(super) fn refuse_point(&self, reason: Reject) {
+        self.api.telemetry.points_received.add(1);
+        self.api.telemetry.reject(reason, 1);
+    }
+
+    /// The API as a caller sees it, within a scope of theirs; and what they send is sent by them.
+    pub(super) fn api_of(&self, standing: &Standing, scope: &Arc<Scope>) -> Arc<Api> {
+        if scope.is_everything() && !self.api.backend.tells_senders_apart() {
+            return Arc::clone(&self.api);
+        }
+        let (user, address) = (Some(Arc::clone(&standing.caller.name)), Some(standing.from));
+        Arc::new(self.api.of(&Sender { user, address, scope: Arc::clone(scope) }))
     }
 
     /// Longest body with points of KairosDB's kind.
@@ -105,12 +159,46 @@ impl Gate {
                 Err(failure) => Err(failure),
             },
         };
-        match standing.and_then(|standing| self.check(endpoint, standing, is_part_of_page)) {
+        let standing = standing.and_then(|standing| self.settle(endpoint, &request, standing));
+        let mut response = match standing.and_then(|standing| self.check(endpoint, standing, is_part_of_page))
+        {
             Ok(standing) => {
                 request.extensions_mut().insert(standing);
                 next.run(request).await
             }
             Err(failure) => failure.into_response(),
+        };
+        if self.tenancy.enabled {
+            // No cache may give one tenant what another one got.
+            response.headers_mut().append(header::VARY, HeaderValue::from_static("x-tenant"));
+        }
+        response
+    }
+
+    /// Confines a caller to the tenant that the request is for.
+    fn settle(
+        &self,
+        endpoint: &Endpoint,
+        request: &Request,
+        mut standing: Standing,
+    ) -> Result<Standing, Failure> {
+        if endpoint.role == Role::None || standing.caller.role == Role::None {
+            return Ok(standing);
+        }
+        if !self.tenancy.enabled && standing.caller.scope.tenant().is_none() {
+            return Ok(standing);
+        }
+        let named = tenancy::named(request.headers(), request.uri())?;
+        if named.is_none() && endpoint.tenant_inside && standing.caller.scope.tenant().is_none() {
+            standing.unsettled = true;
+            return Ok(standing);
+        }
+        match tenancy::settle(&self.tenancy, standing.caller, named.as_deref()) {
+            Ok(caller) => Ok(Standing { caller, ..standing }),
+            Err(failure) => {
+                self.api.telemetry.logins.turned_away(TurnedAway::Tenant);
+                Err(failure)
+            }
         }
     }
 
@@ -139,7 +227,7 @@ impl Gate {
             None => Caller::everywhere(LOCAL, Role::Admin),
             Some(_) => Caller::everywhere(ANONYMOUS, self.anonymous),
         };
-        Standing { caller, from, stranger }
+        Standing { caller, from, stranger, unsettled: false }
     }
 
     fn role_without_logins(&self, parts: &Parts) -> Role {
@@ -178,7 +266,7 @@ impl Gate {
         standing: Standing,
         is_part_of_page: bool,
     ) -> Result<Standing, Failure> {
-        let Standing { caller, from, stranger } = &standing;
+        let Standing { caller, from, stranger, .. } = &standing;
         let (name, role) = (&caller.name, caller.role);
         if role < endpoint.role {
             let logins = &self.api.telemetry.logins;
@@ -204,15 +292,6 @@ impl Gate {
             return Err(Failure::Forbidden(text));
         }
         Ok(standing)
-    }
-
-    fn seen_by(&self, standing: &Standing) -> Arc<Api> {
-        let Caller { name, scope, .. } = &standing.caller;
-        if scope.is_everything() && !self.api.backend.tells_senders_apart() {
-            return Arc::clone(&self.api);
-        }
-        let (user, address) = (Some(Arc::clone(name)), Some(standing.from));
-        Arc::new(self.api.of(&Sender { user, address, scope: Arc::clone(scope) }))
     }
 }
 
@@ -243,14 +322,14 @@ async fn admit(
     is_part_of_page: bool,
 ) -> Result<Standing, Failure> {
     match doorman.admit(offer, from).await {
-        Ok(caller) => Ok(Standing { caller, from, stranger: None }),
+        Ok(caller) => Ok(Standing { caller, from, stranger: None, unsettled: false }),
         Err(denied) => Err(refusal(denied, is_part_of_page)),
     }
 }
 
 /// Somebody at an endpoint that is open to everybody. It shows nothing of anybody's metrics.
 fn nobody(from: IpAddr) -> Standing {
-    Standing { caller: Caller::nowhere(ANONYMOUS), from, stranger: None }
+    Standing { caller: Caller::nowhere(ANONYMOUS), from, stranger: None, unsettled: false }
 }
 
 fn refusal(denied: Denied, is_part_of_page: bool) -> Failure {
@@ -270,7 +349,9 @@ impl FromRequestParts<Arc<Gate>> for Seen {
 
     async fn from_request_parts(parts: &mut Parts, gate: &Arc<Gate>) -> Result<Self, Failure> {
         match parts.extensions.get::<Standing>() {
-            Some(standing) => Ok(Self(gate.seen_by(standing))),
+            // A handler that does not read the tenant must not see what all of them have.
+            Some(standing) if standing.unsettled => Err(Failure::Internal),
+            Some(standing) => Ok(Self(gate.api_of(standing, &standing.caller.scope))),
             // Without logins, what is open to everybody is not looked at.
             None if gate.doorman.is_none() => Ok(Self(Arc::clone(&gate.api))),
             None => Err(Failure::Internal),
@@ -309,6 +390,7 @@ impl FromRequestParts<Arc<Gate>> for MayWrite {
 #[derive(Clone, Debug)]
 pub(super) struct Audit {
     user: Arc<str>,
+    tenant: Option<Arc<str>>,
     from: Option<IpAddr>,
 }
 
@@ -316,7 +398,8 @@ impl Audit {
     /// Something was changed or destroyed: this many times.
     pub(super) fn note(&self, deed: &'static str, what: &str, count: u64) {
         let from = self.from.map(|from| from.to_string()).unwrap_or_default();
-        tracing::info!(target: "plumbago::audit", user = &*self.user, from, deed, what, count);
+        let tenant = self.tenant.as_deref();
+        tracing::info!(target: "plumbago::audit", user = &*self.user, tenant, from, deed, what, count);
     }
 }
 
@@ -326,6 +409,7 @@ impl<S: Sync> FromRequestParts<S> for Audit {
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Failure> {
         let standing = parts.extensions.get::<Standing>();
         let user = standing.map_or_else(|| ANONYMOUS.into(), |standing| Arc::clone(&standing.caller.name));
-        Ok(Self { user, from: standing.map(|standing| standing.from) })
+        let tenant = standing.and_then(|standing| Some(standing.caller.scope.tenant()?.name().into()));
+        Ok(Self { user, tenant, from: standing.map(|standing| standing.from) })
     }
 }

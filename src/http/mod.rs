@@ -14,6 +14,7 @@ mod carbonapi;
 mod cardinality;
 mod care;
 mod catalog;
+mod ceres;
 mod clock;
 mod connections;
 mod copying;
@@ -48,6 +49,7 @@ mod serve;
 mod session;
 mod tab;
 mod tags;
+mod tenancy;
 mod top;
 mod trace;
 mod transfer;
@@ -93,6 +95,7 @@ struct Api {
     backend: Arc<dyn Backend>,
     config: Arc<config::Query>,
     kairosdb: Arc<config::Kairosdb>,
+    ceres: Arc<config::Ceres>,
     telemetry: Arc<Telemetry>,
     workers: Workers,
     timezone: TimeZone,
@@ -105,6 +108,7 @@ impl Api {
             backend: Arc::clone(&self.backend).of(sender),
             config: Arc::clone(&self.config),
             kairosdb: Arc::clone(&self.kairosdb),
+            ceres: Arc::clone(&self.ceres),
             telemetry: Arc::clone(&self.telemetry),
             workers: self.workers.clone(),
             timezone: self.timezone.clone(),

@@ -40,6 +40,8 @@ pub struct Service {
     pub query: Arc<config::Query>,
     /// `[kairosdb]`
     pub kairosdb: Arc<config::Kairosdb>,
+    /// `[ceres]`
+    pub ceres: Arc<config::Ceres>,
     /// `[auth]`
     pub auth: config::Auth,
     /// Who is who, if one can log in.
@@ -56,6 +58,7 @@ impl Service {
             http: config::Http::default(),
             query: Arc::default(),
             kairosdb: Arc::default(),
+            ceres: Arc::default(),
             auth: config::Auth::default(),
             doorman: None,
             telemetry: Arc::default(),
@@ -65,15 +68,22 @@ impl Service {
 
 /// Serves the API until `stop` turns true. Then it closes idle connections and answers running requests.
 pub async fn serve(listeners: Listeners, service: Service, stop: watch::Receiver<bool>) -> io::Result<()> {
-    let Service { backend, http, query: config, kairosdb, auth, doorman, telemetry } = service;
+    let Service { backend, http, query: config, kairosdb, ceres, auth, doorman, telemetry } = service;
     let timezone = TimeZone::get(&config.timezone).map_err(|_| {
         let text =
             format!("query.timezone `{}` is not known; use a name such as Europe/Berlin", config.timezone);
         io::Error::new(io::ErrorKind::InvalidInput, text)
     })?;
     let workers = Workers::new(&config, Arc::clone(&telemetry));
-    let api =
-        Arc::new(Api { backend, config, kairosdb, telemetry: Arc::clone(&telemetry), workers, timezone });
+    let api = Arc::new(Api {
+        backend,
+        config,
+        kairosdb,
+        ceres,
+        telemetry: Arc::clone(&telemetry),
+        workers,
+        timezone,
+    });
     let gate = Gate::new(Arc::clone(&api), &auth, doorman);
     let router = router::router(api, gate, &http);
     let connections = Arc::new(Connections::new(&http, Arc::clone(&telemetry)));

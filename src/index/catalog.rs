@@ -40,6 +40,9 @@ impl Sight<'_> {
         let mut index = self.read();
         let among = self.series_among(&mut index, metric, cancel)?;
         let mut found: Vec<Members> = Vec::new();
+        if !self.has_tag(tag) {
+            return Ok(found);
+        }
         let mut last = excerpt.after.map(str::to_owned);
         loop {
             let Some(values) = index.tags.get(tag) else { return Ok(found) };
@@ -76,7 +79,7 @@ impl Sight<'_> {
         let Some(own) = self.series_among(&mut index, Some(metric), cancel)? else { return Ok(Vec::new()) };
         let mut sizes = Vec::new();
         let tags: Vec<String> = index.tags.with_prefix("").map(|(tag, _)| tag.to_owned()).collect();
-        for tag in tags.into_iter().filter(|tag| tag != NAME) {
+        for tag in tags.into_iter().filter(|tag| tag != NAME && self.has_tag(tag)) {
             pause(&mut index, cancel)?;
             let Some(of_tag) = index.tags.get(&tag) else { continue };
             let metrics = of_tag.metrics.intersection_len(&own);

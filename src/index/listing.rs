@@ -1,12 +1,13 @@
 //! A directory as a person browses it: a page of its entries in order, each with the number of metrics below it.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use parking_lot::RwLockReadGuard;
 
 use super::CHECK_EVERY;
 use super::sight::{Sight, below};
-use plumbago_model::{Cancel, Cancelled, Place, QueryError};
+use plumbago_model::{Cancel, Cancelled, MetricId, Place, QueryError};
 
 /// An entry of a directory, or a name that was searched for. Sorted by name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,7 +45,9 @@ impl Sight<'_> {
         let scope = self.scope();
         let here = scope.place(path);
         let mut index = self.read();
-        let Some(dir) = index.tree().find_dir(path) else { return Ok(Page::default()) };
+        let Some(dir) = index.tree().find_dir(&joined(scope.root(), path)) else {
+            return Ok(Page::default());
+        };
         let mut from = 0;
         loop {
             cancel.check()?;
@@ -104,19 +107,28 @@ impl Sight<'_> {
 
     /// Visits the names of all tagged metrics inside of the scope. Waiting writers get a turn in between.
     pub(super) fn each_tagged(self, cancel: &Cancel, mut visit: impl FnMut(&str)) -> Result<(), Cancelled> {
-        let mut next = Some(0);
         let mut index = self.read();
-        while let Some(from) = next.take() {
-            cancel.check()?;
-            for (id, name) in index.tagged_from(from, CHECK_EVERY) {
-                next = id.0.checked_add(1);
-                if self.scope().covers(name) {
-                    visit(name);
-                }
+        let scope = self.scope();
+        for (nth, id) in self.tagged(&index).iter().enumerate() {
+            if nth % CHECK_EVERY == 0 {
+                cancel.check()?;
+                RwLockReadGuard::bump(&mut index);
             }
-            RwLockReadGuard::bump(&mut index);
+            let name = index.name(MetricId(id)).filter(|name| scope.covers(name));
+            if let Some(name) = name.and_then(|name| scope.shown(name)) {
+                visit(&name);
+            }
         }
         Ok(())
+    }
+}
+
+/// A path below a directory. Either may be empty.
+fn joined<'a>(directory: &'a str, path: &'a str) -> Cow<'a, str> {
+    match (directory, path) {
+        ("", path) => Cow::Borrowed(path),
+        (directory, "") => Cow::Borrowed(directory),
+        (directory, path) => Cow::Owned(format!("{directory}.{path}")),
     }
 }
 

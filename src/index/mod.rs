@@ -55,8 +55,8 @@ pub use tagged::{Asked, TagSize};
 pub use walk::NameWalk;
 pub use words::Hits;
 
-use plumbago_model::MetricId;
 use plumbago_model::glob::Glob;
+use plumbago_model::{MetricId, Scope};
 use search::{Accept, Collect};
 use tags::Tags;
 use texts::{MAX_TEXT_BYTES, Refused, Texts};
@@ -204,20 +204,17 @@ impl Index {
         self.names.memory_bytes() + self.tree.memory_bytes() + self.tags.memory_bytes()
     }
 
-    /// Up to `limit` tagged metrics from `id` on, in the order of their ids.
-    fn tagged_from(&self, id: u32, limit: usize) -> impl Iterator<Item = (MetricId, &str)> {
-        let ids = self.tags.metrics().range(id..).take(limit);
-        ids.filter_map(|id| Some((MetricId(id), self.names.get(id)?)))
-    }
-
-    /// The answer, if looking up a single name is enough.
-    fn shortcut(&self, glob: &Glob, collect: Collect, accept: Accept<'_>) -> Option<Findings> {
+    /// The answer inside of a scope, if looking up a single name is enough.
+    fn shortcut(&self, glob: &Glob, collect: Collect, scope: &Scope, accept: Accept<'_>) -> Option<Findings> {
         let tagged = is_tagged(glob.as_str());
         if !tagged && (collect == Collect::All || !glob.is_literal()) {
             return None;
         }
         // Tag values may contain dots and wildcards, so the text is first tried literally.
-        let named = |name| Some((name, self.lookup(str::as_bytes(name))?));
+        let named = |name| {
+            let stored = scope.stored(name).filter(|stored| scope.covers(stored))?;
+            Some((name, self.lookup(stored.as_bytes())?))
+        };
         let as_written = if tagged { named(glob.as_str()) } else { None };
         let found = as_written.or_else(|| named(glob.literal()?));
         if found.is_none() && !glob.is_literal() {

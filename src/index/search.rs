@@ -13,7 +13,7 @@ use super::Index;
 use super::found::{FindLimits, Findings, Gathering};
 use super::plan::GlobPlan;
 use super::sight;
-use super::tree::{Child, DirId, ROOT, Tree};
+use super::tree::{Child, DirId, Tree};
 use plumbago_model::glob::{Branch, Glob};
 use plumbago_model::{Cancel, MetricId, Place, QueryError, Scope, Trail};
 
@@ -47,7 +47,7 @@ pub(super) struct Search<'g> {
     frames: Vec<Frame>,
     /// The items of all frames, those of the innermost last.
     items: Vec<Item>,
-    /// The path of the innermost directory, with a dot at the end unless it is the root.
+    /// The path of the innermost directory, with a dot at the end unless it is the root. It begins at the top of the scope.
     path: Vec<u8>,
     /// Hits of the finished branches, and of this one.
     hits: Gathering,
@@ -152,6 +152,7 @@ impl<'g> Search<'g> {
     }
 
     fn next_branch(&mut self, tree: &Tree) -> Result<bool, QueryError> {
+        let Some(root) = sight::root(tree, &self.scope) else { return Ok(false) };
         while let Some(branch) = self.glob.branches().get(self.branch) {
             if self.hits.len() > self.limits.max_hits {
                 self.merge_hits()?;
@@ -159,7 +160,7 @@ impl<'g> Search<'g> {
             self.branch += 1;
             self.branch_hits = self.hits.len();
             self.plan = GlobPlan::new(branch, tree);
-            if self.plan.is_some() && self.enter(ROOT, branch.start()) {
+            if self.plan.is_some() && self.enter(root, branch.start()) {
                 return Ok(true);
             }
         }
@@ -197,7 +198,7 @@ impl<'g> Search<'g> {
 
     fn place_of_path(&self) -> Place {
         // Almost always, and then without a look at the path.
-        if self.scope.is_everything() {
+        if self.scope.takes_all() {
             return Place::Inside;
         }
         self.scope.place(&String::from_utf8_lossy(&self.path))

@@ -1,5 +1,8 @@
 //! The index as somebody sees it who is confined to a scope: what is outside is not there. All queries go through here, those of
 //! callers who see everything, too.
+//!
+//! A tenant has names of its own, and this is where they are translated: its tree is a directory of the tree, and its tagged metrics
+//! are those that have its tag, which is not there for it.
 
 use std::sync::Arc;
 
@@ -7,13 +10,11 @@ use parking_lot::RwLockReadGuard;
 use roaring::RoaringBitmap;
 
 use super::search::{Accept, Collect, Search};
-use super::tree::{DirId, ROOT, Tree};
+use super::tags::Ids;
+use super::tree::{DirId, Tree};
 use super::{CHECK_EVERY, FindLimits, Findings, Index, NameWalk, SharedIndex};
 use plumbago_model::glob::Glob;
-use plumbago_model::{Cancel, MetricId, Place, QueryError, Scope};
-
-/// Names to read before writers get a turn.
-const CHUNK: usize = 8192;
+use plumbago_model::{Cancel, MetricId, Place, QueryError, Scope, Tenant};
 
 /// An index, and what of it somebody may see.
 #[derive(Clone, Copy)]
@@ -29,6 +30,11 @@ impl<'a> Sight<'a> {
 
     pub(super) fn scope(self) -> &'a Scope {
         self.scope
+    }
+
+    /// Is a tag there for the caller? That of tenants is not for a tenant.
+    pub(super) fn has_tag(self, tag: &str) -> bool {
+        self.scope.tenant().is_none_or(|tenant: &Tenant| tenant.tag() != tag)
     }
 
     pub(super) fn read(self) -> RwLockReadGuard<'a, Index> {
@@ -62,12 +68,8 @@ impl<'a> Sight<'a> {
         cancel: &Cancel,
     ) -> Result<Findings, QueryError> {
         let mut index = self.read();
-        if let Some(found) = index.shortcut(glob, collect, accept) {
-            return Ok(if found.iter().all(|one| self.scope.covers(one.path)) {
-                found
-            } else {
-                Findings::default()
-            });
+        if let Some(found) = index.shortcut(glob, collect, self.scope, accept) {
+            return Ok(found);
         }
         let mut search = Search::new(glob, collect, limits, self.scope);
         while !search.step(&index, accept, cancel, CHECK_EVERY)? {
@@ -88,10 +90,8 @@ impl<'a> Sight<'a> {
         if self.scope.is_everything() {
             return Ok((index.len() as u64, index.tagged_len()));
         }
-        let tree = match self.scope.top() {
-            Place::Outside => 0,
-            place => below(index.tree(), ROOT, self.scope, &place),
-        };
+        let top = root(index.tree(), self.scope);
+        let tree = top.map_or(0, |dir| below(index.tree(), dir, self.scope, &self.scope.top()));
         let tagged = self.covered(&mut index, cancel)?.len();
         Ok((tree + tagged, tagged))
     }
@@ -102,20 +102,18 @@ impl<'a> Sight<'a> {
         index: &mut RwLockReadGuard<'_, Index>,
         cancel: &Cancel,
     ) -> Result<RoaringBitmap, QueryError> {
-        let Some(selections) = self.scope.selections() else { return Ok(index.tags.metrics().clone()) };
-        let mut covered = RoaringBitmap::new();
-        let mut from = Some(0);
-        while let Some(next) = from.take() {
-            cancel.check()?;
-            for (id, name) in index.tagged_from(next, CHUNK) {
-                from = id.0.checked_add(1);
-                if selections.iter().any(|selection| selection.takes(name)) {
-                    covered.insert(id.0);
-                }
-            }
-            RwLockReadGuard::bump(index);
-        }
+        let mut covered = self.tagged(index);
+        self.confine(index, &mut covered, cancel)?;
         Ok(covered)
+    }
+
+    /// The tagged metrics, or those of the tenant.
+    pub(super) fn tagged(self, index: &Index) -> RoaringBitmap {
+        let Some(tenant) = self.scope.tenant() else { return index.tags.metrics().clone() };
+        let mut own = RoaringBitmap::new();
+        let ids = index.tags.get(tenant.tag()).and_then(|tag| tag.get(tenant.name()));
+        ids.into_iter().for_each(|ids: &Ids| ids.add_to(&mut own));
+        own
     }
 
     /// Leaves those of some tagged metrics that are inside.
@@ -125,7 +123,10 @@ impl<'a> Sight<'a> {
         ids: &mut RoaringBitmap,
         cancel: &Cancel,
     ) -> Result<(), QueryError> {
-        if self.scope.is_everything() {
+        if self.scope.tenant().is_some() {
+            *ids &= self.tagged(index);
+        }
+        if self.scope.takes_all() {
             return Ok(());
         }
         let mut kept = RoaringBitmap::new();
@@ -141,6 +142,11 @@ impl<'a> Sight<'a> {
         *ids = kept;
         Ok(())
     }
+}
+
+/// The directory that is the top of the tree in a scope, if there is anything in it.
+pub(super) fn root(tree: &Tree, scope: &Scope) -> Option<DirId> {
+    tree.find_dir(scope.root())
 }
 
 /// Is anything in a directory that stands at this place inside?

@@ -52,7 +52,8 @@ impl Sight<'_> {
             if at % CHECK_EVERY == CHECK_EVERY - 1 {
                 pause(&mut index, cancel)?;
             }
-            found.extend(index.name(MetricId(id)).map(|name| (MetricId(id), name.to_owned())));
+            let name = index.name(MetricId(id)).and_then(|name| self.scope().shown(name));
+            found.extend(name.map(|name| (MetricId(id), name.into_owned())));
         }
         drop(index);
         found.sort_unstable_by(|(_, a), (_, b)| a.cmp(b));
@@ -69,7 +70,8 @@ impl Sight<'_> {
         let mut index = self.read();
         let seen = self.covered_if_confined(&mut index, cancel)?;
         let is_seen = |of_tag: &Tag| seen.as_ref().is_none_or(|seen| !of_tag.metrics.is_disjoint(seen));
-        let tags = index.tags.with_prefix("").filter(|(tag, of_tag)| accept(tag) && is_seen(of_tag));
+        let tags = index.tags.with_prefix("").filter(|(tag, _)| self.has_tag(tag));
+        let tags = tags.filter(|(tag, of_tag)| accept(tag) && is_seen(of_tag));
         Ok(tags.take(limit).map(|(tag, _)| tag.to_owned()).collect())
     }
 
@@ -83,8 +85,8 @@ impl Sight<'_> {
         cancel: &Cancel,
     ) -> Result<Vec<(MetricId, String)>, QueryError> {
         let mut found = self.find_tagged(asked, limits, cancel)?;
-        let wants_untagged = untagged(asked.conditions).is_some() && self.scope().covers(metric);
-        if let Some(id) = self.read().lookup(metric.as_bytes()).filter(|_| wants_untagged)
+        let untagged = self.untagged_metric(&self.read(), asked).filter(|(_, name)| name == metric);
+        if let Some((id, _)) = untagged
             && !found.iter().any(|(known, _)| *known == id)
         {
             found.insert(0, (id, metric.to_owned()));
@@ -108,7 +110,8 @@ impl Sight<'_> {
             values: of_tag.with_prefix("", None).filter(|(_, ids)| ids.meets(&seen)).count(),
             metrics: of_tag.metrics.intersection_len(&seen),
         };
-        Ok(index.tags.with_prefix("").map(size).filter(|size| size.metrics > 0).collect())
+        let tags = index.tags.with_prefix("").filter(|(tag, _)| self.has_tag(tag));
+        Ok(tags.map(size).filter(|size| size.metrics > 0).collect())
     }
 
     /// Up to `limit` values of a tag that begin with `prefix` and that `accept` takes, in order, each with the number of
@@ -124,7 +127,7 @@ impl Sight<'_> {
         let mut index = self.read();
         let seen = self.covered_if_confined(&mut index, cancel)?;
         let is_seen = |tag: &Tag| seen.as_ref().is_none_or(|seen| !tag.metrics.is_disjoint(seen));
-        if !index.tags.get(tag).is_some_and(is_seen) {
+        if !self.has_tag(tag) || !index.tags.get(tag).is_some_and(is_seen) {
             return Ok(None);
         }
         let mut found = Vec::new();
@@ -154,7 +157,8 @@ impl Sight<'_> {
         let ids = self.matching(&mut index, asked, cancel)?;
         let is_asked = |tag: &str| asked.conditions.iter().any(|condition| condition.tag() == tag);
         let tags = index.tags.with_prefix(prefix);
-        let tags = tags.filter(|(tag, of_tag)| !is_asked(tag) && !of_tag.metrics.is_disjoint(&ids));
+        let tags = tags.filter(|(tag, _)| self.has_tag(tag) && !is_asked(tag));
+        let tags = tags.filter(|(_, of_tag)| !of_tag.metrics.is_disjoint(&ids));
         Ok(tags.take(limit).map(|(tag, _)| tag.to_owned()).collect())
     }
 
@@ -176,7 +180,7 @@ impl Sight<'_> {
             found.retain(|name| name.starts_with(prefix));
             found.truncate(limit);
         }
-        if limit == 0 || ids.is_empty() {
+        if limit == 0 || ids.is_empty() || !self.has_tag(tag) {
             return Ok(found);
         }
         each_value(&mut index, tag, prefix, cancel, |value, of_value| {
@@ -190,8 +194,9 @@ impl Sight<'_> {
 
     /// The metric without tags that the conditions name.
     fn untagged_metric(self, index: &Index, asked: Asked<'_>) -> Option<(MetricId, String)> {
-        let name = untagged(asked.conditions).filter(|name| self.scope().covers(name))?;
-        Some((index.lookup(name.as_bytes())?, name.to_owned()))
+        let name = untagged(asked.conditions)?;
+        let stored = self.scope().stored(name).filter(|stored| self.scope().covers(stored))?;
+        Some((index.lookup(stored.as_bytes())?, name.to_owned()))
     }
 
     /// The metrics for which all conditions hold.
@@ -201,7 +206,13 @@ impl Sight<'_> {
         asked: Asked<'_>,
         cancel: &Cancel,
     ) -> Result<RoaringBitmap, QueryError> {
-        let mut found = matching(index, asked, cancel)?;
+        let (known, unknown): (Vec<&dyn TagCondition>, Vec<_>) =
+            asked.conditions.iter().copied().partition(|condition| self.has_tag(condition.tag()));
+        if !unknown.iter().all(|condition| condition.holds("")) {
+            return Ok(RoaringBitmap::new());
+        }
+        let mut found = self.tagged(index);
+        narrow_all(index, &mut found, known, cancel)?;
         self.confine(index, &mut found, cancel)?;
         Ok(found)
     }
@@ -230,14 +241,14 @@ pub(super) fn pause(index: &mut RwLockReadGuard<'_, Index>, cancel: &Cancel) -> 
     Ok(())
 }
 
-/// The metrics for which all conditions hold. The cheapest and most selective conditions come first; what is left is then
+/// Keeps the metrics for which all conditions hold. The cheapest and most selective conditions come first; what is left is then
 /// often only a few names to test.
-fn matching(
+fn narrow_all(
     index: &mut RwLockReadGuard<'_, Index>,
-    asked: Asked<'_>,
+    found: &mut RoaringBitmap,
+    mut conditions: Vec<&dyn TagCondition>,
     cancel: &Cancel,
-) -> Result<RoaringBitmap, QueryError> {
-    let mut conditions = asked.conditions.to_vec();
+) -> Result<(), QueryError> {
     conditions.sort_by_key(|condition| match condition.wanted() {
         TagWish::Is(_) | TagWish::OneOf(_) => 0,
         TagWish::Present => 1,
@@ -245,15 +256,14 @@ fn matching(
         TagWish::IsNot(_) | TagWish::Absent => 3,
         TagWish::Tested { .. } => 4,
     });
-    let mut found = index.tags.metrics().clone();
     for condition in conditions {
         pause(index, cancel)?;
-        narrow(index, &mut found, condition, cancel)?;
+        narrow(index, found, condition, cancel)?;
         if found.is_empty() {
             break;
         }
     }
-    Ok(found)
+    Ok(())
 }
 
 /// Keeps in `found` those for which one more condition holds.

@@ -9,8 +9,8 @@ use memchr::memmem::Finder;
 use parking_lot::RwLockReadGuard;
 
 use super::listing::ListedName;
-use super::sight::{Sight, below};
-use super::tree::{DirId, ROOT, Tree};
+use super::sight::{Sight, below, root};
+use super::tree::{DirId, Tree};
 use super::{CHECK_EVERY, Index};
 use plumbago_model::{Cancel, Cancelled, Place, QueryError, Scope};
 
@@ -54,7 +54,7 @@ impl Sight<'_> {
             cancel.check()?;
             RwLockReadGuard::bump(&mut index);
         }
-        let mut walk = Walk::new(self.scope());
+        let mut walk = Walk::new(self.scope(), index.tree());
         while walk.step(hunt, &index) {
             cancel.check()?;
             RwLockReadGuard::bump(&mut index);
@@ -196,8 +196,9 @@ struct Way {
 }
 
 impl<'s> Walk<'s> {
-    fn new(scope: &'s Scope) -> Self {
-        let ways = vec![Way { dir: ROOT, up: 0, component: 0, state: 0, done: 0 }];
+    fn new(scope: &'s Scope, tree: &Tree) -> Self {
+        let top = |dir| Way { dir, up: 0, component: 0, state: 0, done: 0 };
+        let ways = root(tree, scope).map(top).into_iter().collect();
         Self { scope, ways, places: vec![scope.top()], at: 0, child: 0 }
     }
 
@@ -245,7 +246,8 @@ impl<'s> Walk<'s> {
 
     fn path(&self, mut way: Way, last: u32, tree: &Tree) -> String {
         let mut components = vec![tree.text(last)];
-        while way.dir != ROOT {
+        let top = self.ways.first().map(|way| way.dir);
+        while Some(way.dir) != top {
             components.push(tree.text(way.component));
             way = self.ways[way.up as usize];
         }

@@ -1,4 +1,4 @@
-//! Step 2: bytes become points. Carbon's plaintext and pickle protocols, without I/O: what comes in is a buffer of whole
+//! Step 2: bytes become points. Carbon's plaintext and pickle protocols and Ceres' JSON, without I/O: what comes in is a buffer of whole
 //! lines or one whole frame, what goes out is a [`plumbago_model::Batch`] and a reason for everything that is not in it.
 
 #![deny(
@@ -6,6 +6,7 @@
     reason = "these bytes come from outside: nothing in them may make us panic"
 )]
 
+pub mod ceres;
 pub mod labelled;
 mod limits;
 mod number;

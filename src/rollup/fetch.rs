@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use super::points::Points;
 use super::view::View;
-use plumbago_model::{Cancel, MetricId, Policy, PolicyId, QueryError, SlotRange, Window};
+use plumbago_model::{
+    Aggregator, Cancel, MetricId, Policy, PolicyId, QueryError, Reading, SlotRange, Window,
+};
 
 /// Metrics read together: enough to read a page of a block only once, few enough to split over two cores.
 const READ_BATCH: usize = 64;
@@ -34,6 +36,18 @@ impl Points {
         now: i64,
         cancel: &Cancel,
     ) -> Result<Vec<Option<Series>>, QueryError> {
+        self.fetch_as(Reading::Value, ids, (from, until), now, cancel)
+    }
+
+    /// The same, with another reading of the slots. A sum is not known of a method that keeps none.
+    pub fn fetch_as(
+        &self,
+        reading: Reading,
+        ids: &[MetricId],
+        (from, until): (i64, i64),
+        now: i64,
+        cancel: &Cancel,
+    ) -> Result<Vec<Option<Series>>, QueryError> {
         let mut groups: HashMap<PolicyId, Vec<usize>> = HashMap::new();
         {
             let memory = self.memory();
@@ -59,7 +73,7 @@ impl Points {
             }
         }
         let mut result: Vec<Option<Series>> = ids.iter().map(|_| None).collect();
-        for (i, series) in in_two(&jobs, cancel, |job| self.run_job(ids, job, cancel))? {
+        for (i, series) in in_two(&jobs, cancel, |job| self.run_job(ids, job, reading, cancel))? {
             result[i] = Some(series);
         }
         Ok(result)
@@ -85,6 +99,7 @@ impl Points {
         &self,
         ids: &[MetricId],
         job: &Job,
+        reading: Reading,
         cancel: &Cancel,
     ) -> Result<Vec<(usize, Series)>, QueryError> {
         let working = job.batch.len() * job.range.len * SLOT_BYTES;
@@ -93,8 +108,10 @@ impl Points {
         let bounds = (job.range.start, job.range.end());
         let view = View::open_shared(self, (job.policy_id, Arc::clone(&job.policy)), metrics, bounds);
         let windows = view.read(job.level, job.range)?;
-        let finish =
-            |window: Window| Series { range: window.range, values: finish(window, &job.policy, job.level) };
+        let finish = |window: Window| Series {
+            range: window.range,
+            values: read_as(reading, window, &job.policy, job.level),
+        };
         let done = job.batch.iter().copied().zip(windows.into_iter().map(finish)).collect();
         cancel.give_back(working);
         Ok(done)
@@ -155,6 +172,25 @@ fn stage_and_range(policy: &Policy, from: i64, until: i64, now: i64) -> Option<(
     let start_slot = u32::try_from(start).ok()?;
     let len = usize::try_from((end - start).max(step) / step).ok()?;
     Some((level, SlotRange { start: start_slot, step: step as u32, len }))
+}
+
+fn read_as(reading: Reading, window: Window, policy: &Policy, level: usize) -> Vec<f64> {
+    let is_known = |at: &usize| window.partial(*at).count() > 0;
+    let all = 0..window.values.len();
+    match reading {
+        Reading::Value => finish(window, policy, level),
+        Reading::Count => {
+            let count = |at| if is_known(&at) { f64::from(window.partial(at).count()) } else { f64::NAN };
+            all.map(count).collect()
+        }
+        Reading::Sum if level == 0 => window.values,
+        Reading::Sum => match policy.aggregator {
+            Aggregator::Average | Aggregator::Sum | Aggregator::AvgZero => {
+                all.map(|at| if is_known(&at) { window.partial(at).value } else { f64::NAN }).collect()
+            }
+            _ => vec![f64::NAN; window.values.len()],
+        },
+    }
 }
 
 fn finish(window: Window, policy: &Policy, level: usize) -> Vec<f64> {

@@ -12,9 +12,11 @@ use crate::parse::Limits;
 use crate::receive;
 use crate::store::Hit;
 use crate::telemetry::QuotaUse;
-use graphite_render::Source;
+use graphite_render::{FetchRequest, Fetched, Source};
 use plumbago_model::glob::Glob;
-use plumbago_model::{Batch, Cancel, Judged, MetricId, Overload, Policy, QueryError, Scope, Span, Verdict};
+use plumbago_model::{
+    Batch, Cancel, Judged, MetricId, Overload, Policy, QueryError, Reading, Scope, Span, Verdict,
+};
 
 /// Bytes that a name which was found takes beside its text.
 const HIT_BYTES: usize = 48;
@@ -64,6 +66,15 @@ impl Backend for Engine {
 
     fn names(&self) -> NameStream {
         self.names_within(&Arc::default())
+    }
+
+    fn read(
+        &self,
+        request: &FetchRequest,
+        reading: Reading,
+        cancel: &Cancel,
+    ) -> Result<Vec<Fetched>, QueryError> {
+        self.read_within(&Arc::default(), request, reading, cancel)
     }
 
     fn policies(&self, names: &[&str]) -> Vec<Option<Arc<Policy>>> {
@@ -120,7 +131,7 @@ impl Backend for Engine {
 }
 
 /// Which directories lead to a metric that somebody may see.
-const UNKNOWN_DIRECTORIES: &str = "who is confined to some metrics can find names only when all are in memory: set \
+pub(super) const UNKNOWN_DIRECTORIES: &str = "who is confined to some metrics can find names only when all are in memory: set \
                                    store.cassandra.index = \"memory\", or wait until the names of the cluster are loaded";
 
 impl Engine {

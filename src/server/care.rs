@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::backend::UNKNOWN_DIRECTORIES;
 use super::copy::CopyError;
 use super::engine::Engine;
 use crate::http::{
@@ -175,8 +176,8 @@ impl Engine {
     pub(super) fn selected(&self, scope: &Scope, selection: &Selection) -> Vec<(MetricId, String)> {
         let index = self.index.read();
         let taken = |id: MetricId| {
-            let name = index.name(id).filter(|name| selection.takes(name) && scope.covers(name))?;
-            Some((id, name.to_owned()))
+            let name = index.name(id).filter(|name| scope.covers(name)).and_then(|name| scope.shown(name))?;
+            selection.takes(&name).then(|| (id, name.into_owned()))
         };
         (0..self.points.id_bound()).map(MetricId).filter_map(taken).collect()
     }
@@ -189,6 +190,9 @@ impl Engine {
     ) -> Result<Vec<(MetricId, String)>, QueryError> {
         let glob = Glob::parse(query)?;
         let Some(index) = self.whole_index() else {
+            if scope.tenant().is_some() {
+                return Err(QueryError::invalid(UNKNOWN_DIRECTORIES));
+            }
             let mut found = self.store.upstream.find_leaves(self, &glob, usize::MAX, &Cancel::never())?;
             found.retain(|(_, name)| scope.covers(name));
             return Ok(found);

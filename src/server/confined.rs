@@ -1,5 +1,6 @@
 //! The engine as it answers one caller. What is outside of their scope is not there, and cannot be made or changed.
 
+use std::borrow::Cow;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
@@ -18,12 +19,28 @@ use crate::http::{
 use crate::index::{Sight, Survey, Top};
 use crate::kairosdb::{Read, Tags};
 use crate::parse::Limits;
+use crate::receive::{Busy, Recent, Sink};
 use crate::telemetry::QuotaUse;
 use graphite_render::{FetchRequest, Fetched, Source};
 use plumbago_model::{
-    Batch, Cancel, Event, EventFilter, EventId, Judged, Overload, Policy, QueryError, Scope, Stretch,
-    Verdict, name,
+    Batch, Cancel, Event, EventFilter, EventId, Judged, Overload, Point, Policy, QueryError, Reading, Scope,
+    Stretch, Tenant, Verdict, name,
 };
+
+/// What senders write to and cache queries read from on the ports without logins: the default tenant, if there is one.
+pub(super) fn ports(engine: &Arc<Engine>) -> (Arc<dyn Sink>, Arc<dyn Recent>) {
+    let tenancy = &engine.config.auth.tenancy;
+    let default = tenancy.default.as_deref().filter(|_| tenancy.enabled);
+    match default.and_then(|name| tenancy.tenants.tenant(name).ok()) {
+        Some(tenant) => {
+            let scope = Arc::new(Scope::default().of_tenant(tenant));
+            let sender = Sender { scope, ..Sender::default() };
+            let confined = Arc::new(Confined::new(Arc::clone(engine), sender));
+            (Arc::<Confined>::clone(&confined), confined)
+        }
+        None => (Arc::<Engine>::clone(engine), Arc::<Engine>::clone(engine)),
+    }
+}
 
 /// An engine for one caller. A caller whose scope is everything sees all of it, and what they send counts for their quota.
 pub(super) struct Confined {
@@ -40,18 +57,47 @@ impl Confined {
         &self.sender.scope
     }
 
-    /// Is a name inside, in the spelling in which it is stored?
-    fn covers(&self, raw: &str) -> bool {
+    /// The name in the store of a metric that is inside, by the name that it has for the caller.
+    fn inside(&self, raw: &str) -> Option<String> {
         if self.scope().is_everything() {
-            return true;
+            return Some(raw.to_owned());
         }
-        let name = name::canonical(raw, self.engine.config.ingest.max_name_bytes);
-        name.is_ok_and(|name| self.scope().covers(&name))
+        let own = name::canonical(raw, self.engine.config.ingest.max_name_bytes).ok()?;
+        let stored = self.scope().stored(&own)?;
+        self.scope().covers(&stored).then(|| stored.into_owned())
     }
 
-    /// Refuses to make or change what is outside.
-    fn check(&self, raw: &str) -> Result<(), QueryError> {
-        if self.covers(raw) { Ok(()) } else { Err(self.outside(raw)) }
+    fn covers(&self, raw: &str) -> bool {
+        self.inside(raw).is_some()
+    }
+
+    /// The same; refuses to make or change what is outside.
+    fn check(&self, raw: &str) -> Result<String, QueryError> {
+        self.inside(raw).ok_or_else(|| self.outside(raw))
+    }
+
+    /// The names in the store of tagged series.
+    fn check_series(&self, paths: &[&str]) -> Result<Vec<String>, QueryError> {
+        paths.iter().map(|path| self.check(&self.engine.canonical(path)?)).collect()
+    }
+
+    /// What a metric is called for the caller.
+    fn shown(&self, stored: String) -> String {
+        let own = self.scope().shown(&stored).map(Cow::into_owned);
+        own.unwrap_or(stored)
+    }
+
+    /// A failure of the engine, which speaks of names in the store.
+    fn worded(&self, error: QueryError) -> QueryError {
+        let Some(tenant) = self.scope().tenant() else { return error };
+        match error {
+            QueryError::Limit(text) => QueryError::Limit(tenant.worded(&text)),
+            QueryError::Invalid(text) => QueryError::Invalid(tenant.worded(&text)),
+            QueryError::Forbidden(text) => QueryError::Forbidden(tenant.worded(&text)),
+            QueryError::Away(cause) => QueryError::Away(tenant.worded(&cause.to_string()).into()),
+            QueryError::Store(cause) => QueryError::Store(tenant.worded(&cause.to_string()).into()),
+            other => other,
+        }
     }
 
     fn outside(&self, what: &str) -> QueryError {
@@ -69,8 +115,37 @@ impl Confined {
         )))
     }
 
+    /// An event as the caller sees it, if it is about something inside.
+    fn own_event(&self, mut event: Event) -> Option<Event> {
+        if let Some(tenant) = self.scope().tenant() {
+            let marked = event.tags.len();
+            event.tags.retain(|tag| tag != tenant.mark());
+            if event.tags.len() == marked {
+                return None;
+            }
+        }
+        self.is_about(&event).then_some(event)
+    }
+
+    /// An event as it is stored.
+    fn stored_event(&self, event: &Event) -> Option<Event> {
+        let mut stored = event.clone();
+        if let Some(tenant) = self.scope().tenant() {
+            stored.tags.retain(|tag| tag != tenant.mark());
+            let begin = format!("{}=", tenant.tag());
+            if stored.tags.iter().any(|tag| tag.starts_with(&begin)) {
+                return None;
+            }
+            stored.tags.push(tenant.mark().to_owned());
+        }
+        self.is_about(event).then_some(stored)
+    }
+
     /// Is an event about something inside? One of its tags says so, together with those of the form `tag=value`.
     fn is_about(&self, event: &Event) -> bool {
+        if self.scope().takes_all() {
+            return true;
+        }
         let (pairs, words): (Vec<&str>, Vec<&str>) =
             event.tags.iter().map(String::as_str).partition(|tag| tag.contains('='));
         let pairs: String = pairs.iter().map(|pair| format!(";{pair}")).collect();
@@ -79,7 +154,7 @@ impl Confined {
             .iter()
             .copied()
             .chain(["*"])
-            .any(|word| self.scope().covers(word) || self.covers(&format!("{word}{pairs}")))
+            .any(|word| self.covers(word) || self.covers(&format!("{word}{pairs}")))
     }
 }
 
@@ -126,9 +201,19 @@ impl Backend for Confined {
         self.engine.names_within(self.scope())
     }
 
+    fn read(
+        &self,
+        request: &FetchRequest,
+        reading: Reading,
+        cancel: &Cancel,
+    ) -> Result<Vec<Fetched>, QueryError> {
+        self.engine.read_within(self.scope(), request, reading, cancel)
+    }
+
     fn policies(&self, names: &[&str]) -> Vec<Option<Arc<Policy>>> {
-        let found = self.engine.policies(names).into_iter().zip(names);
-        found.map(|(policy, name)| policy.filter(|_| self.covers(name))).collect()
+        let stored: Vec<String> = names.iter().map(|name| self.inside(name).unwrap_or_default()).collect();
+        // No metric has the empty name.
+        self.engine.policies(&stored.iter().map(String::as_str).collect::<Vec<_>>())
     }
 
     fn flush(&self, settle: bool) -> Result<(), String> {
@@ -160,6 +245,30 @@ impl Backend for Confined {
     }
 }
 
+/// Points of senders on the ports of the default tenant. Users who are confined write where they may.
+impl Sink for Confined {
+    fn accept(&self, batch: &Batch<'_>, sender: &Sender) -> Result<(), Busy> {
+        if !sender.scope.is_everything() {
+            return self.engine.accept(batch, sender);
+        }
+        self.engine.accept(batch, &Sender { scope: Arc::clone(self.scope()), ..sender.clone() })
+    }
+
+    fn tells_senders_apart(&self) -> bool {
+        Sink::tells_senders_apart(&*self.engine)
+    }
+}
+
+impl Recent for Confined {
+    fn recent(&self, metric: &str) -> Vec<Point> {
+        self.inside(metric).map_or_else(Vec::new, |stored| self.engine.recent(&stored))
+    }
+
+    fn aggregation(&self, metric: &str) -> Option<String> {
+        self.engine.aggregation(&self.inside(metric)?)
+    }
+}
+
 impl Source for Confined {
     fn fetch(&self, requests: &[FetchRequest], cancel: &Cancel) -> Result<Vec<Vec<Fetched>>, QueryError> {
         self.engine.fetch_within(self.scope(), requests, cancel)
@@ -176,17 +285,16 @@ impl TaggedSeries for Confined {
     }
 
     fn tag_series(&self, paths: &[&str]) -> Result<Vec<String>, QueryError> {
-        for path in paths {
-            self.check(&self.engine.canonical(path)?)?;
-        }
-        self.engine.tag_series_from(&self.sender, paths)
+        let stored = self.check_series(paths)?;
+        let stored: Vec<&str> = stored.iter().map(String::as_str).collect();
+        let made = self.engine.tag_series_from(&self.sender, &stored).map_err(|error| self.worded(error))?;
+        Ok(made.into_iter().map(|name| self.shown(name)).collect())
     }
 
     fn delete_series(&self, paths: &[&str]) -> Result<(), QueryError> {
-        for path in paths {
-            self.check(&self.engine.canonical(path)?)?;
-        }
-        self.engine.delete_series(paths)
+        let stored = self.check_series(paths)?;
+        let stored: Vec<&str> = stored.iter().map(String::as_str).collect();
+        self.engine.delete_series(&stored).map_err(|error| self.worded(error))
     }
 }
 
@@ -227,8 +335,8 @@ impl EventLog for Confined {
     }
 
     fn add_event(&self, event: &Event) -> Result<EventId, QueryError> {
-        if self.is_about(event) {
-            return self.engine.add_event(event);
+        if let Some(event) = self.stored_event(event) {
+            return self.engine.add_event(&event);
         }
         Err(QueryError::Forbidden(format!(
             "give the event a tag that is a name inside of what you may change: {}",
@@ -237,12 +345,16 @@ impl EventLog for Confined {
     }
 
     fn event(&self, id: EventId) -> Result<Option<Event>, QueryError> {
-        Ok(self.engine.event(id)?.filter(|event| self.is_about(event)))
+        Ok(self.engine.event(id)?.and_then(|event| self.own_event(event)))
     }
 
     fn events(&self, filter: &EventFilter, cancel: &Cancel) -> Result<Vec<(EventId, Event)>, QueryError> {
-        let takes = |event: &Event| filter.takes(event) && self.is_about(event);
-        self.engine.events_that(&takes, filter, cancel)
+        let mark = self.scope().tenant().map(Tenant::mark);
+        let is_ours = |event: &Event| mark.is_none_or(|mark| event.tags.iter().any(|tag| tag == mark));
+        let own = |event: &Event| is_ours(event).then(|| self.own_event(event.clone())).flatten();
+        let takes = |event: &Event| own(event).is_some_and(|event| filter.takes(&event));
+        let found = self.engine.events_that(&takes, filter, cancel)?;
+        Ok(found.into_iter().filter_map(|(id, event)| Some((id, self.own_event(event)?))).collect())
     }
 }
 
@@ -261,7 +373,9 @@ impl Browse for Confined {
     }
 
     fn describe(&self, name: &str, cancel: &Cancel) -> Result<Option<MetricDescription>, QueryError> {
-        if self.covers(name) { self.engine.describe(name, cancel) } else { Ok(None) }
+        let Some(stored) = self.inside(name) else { return Ok(None) };
+        let found = self.engine.describe(&stored, cancel)?;
+        Ok(found.map(|found| MetricDescription { name: self.shown(stored), ..found }))
     }
 
     /// Counts what is inside; of the whole server only how it is.
@@ -292,14 +406,19 @@ impl Moving for Confined {
     }
 
     fn import(&self, bundles: Vec<Bundle>, options: ImportOptions) -> Result<Imported, QueryError> {
-        let (inside, outside): (Vec<Bundle>, Vec<Bundle>) =
-            bundles.into_iter().partition(|bundle| self.covers(&bundle.name));
+        let (mut inside, mut outside) = (Vec::new(), Vec::new());
+        for bundle in bundles {
+            match self.check(&bundle.name) {
+                Ok(name) => inside.push(Bundle { name, ..bundle }),
+                Err(why) => outside.push((bundle.name, why.to_string())),
+            }
+        }
         let mut imported = self.engine.import_from(&self.sender, inside, options)?;
-        let refused = outside.into_iter().map(|bundle| {
-            let why = self.outside(&bundle.name).to_string();
-            (bundle.name, why)
-        });
-        imported.refused.extend(refused);
+        if let Some(tenant) = self.scope().tenant() {
+            let refused = std::mem::take(&mut imported.refused).into_iter();
+            imported.refused = refused.map(|(name, why)| (self.shown(name), tenant.worded(&why))).collect();
+        }
+        imported.refused.extend(outside);
         Ok(imported)
     }
 
@@ -309,8 +428,12 @@ impl Moving for Confined {
         window: (u32, u32),
         visit: &mut dyn FnMut(Bundle) -> ControlFlow<()>,
     ) -> Result<(), QueryError> {
-        let inside: Vec<&str> = names.iter().copied().filter(|name| self.scope().covers(name)).collect();
-        self.engine.export(&inside, window, visit)
+        let stored: Vec<String> = names.iter().filter_map(|name| self.inside(name)).collect();
+        let stored: Vec<&str> = stored.iter().map(String::as_str).collect();
+        self.engine.export(&stored, window, &mut |bundle| {
+            let name = self.shown(bundle.name);
+            visit(Bundle { name, ..bundle })
+        })
     }
 }
 
@@ -321,15 +444,18 @@ impl Care for Confined {
 
     /// Everything at and below both names must be inside: otherwise it would move what is not there for the caller.
     fn rename(&self, from: &str, to: &str, trial: bool) -> Result<Renamed, QueryError> {
-        for name in [from, to] {
-            self.check(name)?;
-        }
-        let planned = self.engine.rename(from, to, true)?;
+        let (from, to) = (self.check(from)?, self.check(to)?);
+        let rename = |trial| self.engine.rename(&from, &to, trial).map_err(|error| self.worded(error));
+        let planned = rename(true)?;
         let names = planned.metrics.iter().flat_map(|(old, new)| [old, new]);
-        for name in names {
-            self.check(name)?;
+        if let Some(outside) = names.into_iter().find(|name| !self.scope().covers(name)) {
+            return Err(self.outside(&self.shown(outside.clone())));
         }
-        if trial { Ok(planned) } else { self.engine.rename(from, to, false) }
+        let mut renamed = if trial { planned } else { rename(false)? };
+        for (old, new) in &mut renamed.metrics {
+            (*old, *new) = (self.shown(std::mem::take(old)), self.shown(std::mem::take(new)));
+        }
+        Ok(renamed)
     }
 
     fn clean(&self, secs: Option<u64>, trial: bool) -> Result<Cleaned, QueryError> {
@@ -354,7 +480,8 @@ impl Care for Confined {
     }
 
     fn usage(&self, query: &str) -> Result<Usage, QueryError> {
-        self.engine.usage_within(self.scope(), query)
+        // What waits in the log is of the whole server.
+        Ok(Usage { points_in_log: 0, ..self.engine.usage_within(self.scope(), query)? })
     }
 
     fn stats(&self) -> Result<Stats, QueryError> {
@@ -362,7 +489,9 @@ impl Care for Confined {
     }
 
     fn describe_metric(&self, name: &str) -> Result<Option<Description>, QueryError> {
-        if self.covers(name) { self.engine.describe_metric(name) } else { Ok(None) }
+        let Some(stored) = self.inside(name) else { return Ok(None) };
+        let found = self.engine.describe_metric(&stored)?;
+        Ok(found.map(|found| Description { name: self.shown(stored), ..found }))
     }
 
     fn copy_metric(
@@ -372,11 +501,16 @@ impl Care for Confined {
         window: (u32, u32),
         trial: bool,
     ) -> Result<Option<CopiedMetric>, QueryError> {
-        self.check(destination)?;
-        if !self.covers(source) {
-            return Ok(None);
+        let destination = self.check(destination)?;
+        let Some(source) = self.inside(source) else { return Ok(None) };
+        let copied = self.engine.copy_metric(&source, &destination, window, trial);
+        let mut copied = copied.map_err(|error| self.worded(error))?;
+        if let (Some(CopiedMetric { refused: Some(why), .. }), Some(tenant)) =
+            (&mut copied, self.scope().tenant())
+        {
+            *why = tenant.worded(why);
         }
-        self.engine.copy_metric(source, destination, window, trial)
+        Ok(copied)
     }
 
     fn check_files(&self) -> Result<Checked, QueryError> {

@@ -11,6 +11,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
 use super::background::Background;
+use super::confined::ports;
 use super::engine::Engine;
 use super::sockets::{Reserved, Sockets, certificate};
 use super::system;
@@ -18,7 +19,7 @@ use crate::auth::Doorman;
 use crate::certificate::Inside;
 use crate::config::{Config, Loaded, Sources};
 use crate::http::{self, Backend, Listeners, Service};
-use crate::receive::{Receiver, Sink};
+use crate::receive::Receiver;
 use crate::telemetry::Telemetry;
 use plumbago_model::count;
 
@@ -64,14 +65,14 @@ pub fn run(loaded: Loaded, sources: Sources) -> Result<()> {
     announce(&engine, &sockets, &listeners)?;
 
     let (stop, stopping) = watch::channel(false);
-    let sink: Arc<dyn Sink> = Arc::<Engine>::clone(&engine);
+    let (sink, recent) = ports(&engine);
     let receivers = {
         let _inside = ingest.enter();
         let receiver =
             Receiver::new(sink, &engine.config.ingest, Arc::clone(&engine.telemetry), stopping.clone())
                 .allowing(engine.config.listen.allow.clone())
                 .asking(doorman.clone());
-        sockets.start(&receiver, &engine)
+        sockets.start(&receiver, &engine, recent)
     };
     let api = (listeners.http.is_some() || listeners.https.is_some()).then(|| {
         let backend: Arc<dyn Backend> = Arc::<Engine>::clone(&engine);
@@ -79,6 +80,7 @@ pub fn run(loaded: Loaded, sources: Sources) -> Result<()> {
             http: engine.config.http.clone(),
             query: Arc::new(engine.config.query.clone()),
             kairosdb: Arc::new(engine.config.kairosdb.clone()),
+            ceres: Arc::new(engine.config.ceres.clone()),
             auth: engine.config.auth.clone(),
             doorman,
             telemetry: Arc::clone(&engine.telemetry),

@@ -14,7 +14,7 @@ use crate::quotas::Charge;
 use crate::receive::{Busy, Sink};
 use crate::resolve::Refused;
 use crate::rollup::{Appended, Points, PointsError};
-use plumbago_model::{Batch, Judged, Overload, Point, Reject, Scope, name};
+use plumbago_model::{Arrival, Batch, Judged, Overload, Point, Reject, Scope, Tenant, name};
 
 /// A point with a name that this server made.
 pub(super) type Named = (Arc<str>, Point);
@@ -38,12 +38,62 @@ struct Inside<'a> {
     outside: Refused,
 }
 
+/// The points of a tenant, under the names that they have in the store, which are in one text.
+#[derive(Default)]
+struct Housed {
+    names: String,
+    /// Each with the end of its name.
+    points: Vec<(usize, Point)>,
+    /// Their places in the batch.
+    places: Vec<usize>,
+    refused: Refused,
+}
+
+impl Housed {
+    fn of(batch: &Batch<'_>, tenant: &Tenant, max_bytes: usize) -> Self {
+        let mut housed = Self::default();
+        for (at, &(raw, point)) in batch.entries.iter().enumerate() {
+            let stored = name::canonical(raw, max_bytes)
+                .map_err(|error| Reject::from(&error))
+                .and_then(|own| tenant.stored(&own).ok_or(Reject::OutOfScope));
+            match stored {
+                Ok(stored) => {
+                    housed.names.push_str(&stored);
+                    housed.points.push((housed.names.len(), point));
+                    housed.places.push(at);
+                }
+                Err(reason) => housed.refused.push((at, reason)),
+            }
+        }
+        housed
+    }
+
+    fn batch(&self, arrival: Arrival) -> Batch<'_> {
+        let mut from = 0;
+        let entry = |&(end, point): &(usize, Point)| {
+            let name = self.names.get(std::mem::replace(&mut from, end)..end).unwrap_or_default();
+            (name, point)
+        };
+        Batch { entries: self.points.iter().map(entry).collect(), arrival }
+    }
+}
+
 impl Engine {
     /// Takes points as received, and says what became of each.
     ///
     /// A point of somebody who is confined must have a name inside of the scope both as it is sent and as it is stored.
     pub(super) fn judge(&self, batch: &Batch<'_>, sender: &Sender) -> Result<Judged, Overload> {
-        let judged = self.judge_inside(batch, &sender.scope, |inside| self.rule(inside, sender))?;
+        let scope = &sender.scope;
+        let judge = |batch: &Batch<'_>| self.judge_inside(batch, scope, |inside| self.rule(inside, sender));
+        let judged = match scope.tenant() {
+            None => judge(batch)?,
+            Some(tenant) => {
+                let housed = Housed::of(batch, tenant, self.config.ingest.max_name_bytes);
+                let mut judged = judge(&housed.batch(batch.arrival))?.in_whole(&housed.places);
+                judged.refused.extend(housed.refused);
+                judged
+            }
+        };
         self.note_refused(batch, &judged.refused);
         Ok(judged)
     }

@@ -101,8 +101,12 @@ impl Sockets<Reserved> {
 }
 
 impl Sockets<TcpListener> {
-    pub(super) fn start(self, receiver: &Receiver, engine: &Arc<Engine>) -> Vec<JoinHandle<Option<()>>> {
-        let recent: Arc<dyn Recent> = Arc::<Engine>::clone(engine);
+    pub(super) fn start(
+        self,
+        receiver: &Receiver,
+        engine: &Arc<Engine>,
+        recent: Arc<dyn Recent>,
+    ) -> Vec<JoinHandle<Option<()>>> {
         let certificate = self.certificate.as_ref();
         let started = [
             ("carbon", self.carbon.map(|listener| receiver.plaintext(listener))),

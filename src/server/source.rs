@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use super::backend::UNKNOWN_DIRECTORIES;
 use super::engine::Engine;
 use crate::http::EventLog;
 use crate::index::{Asked, FindLimits};
 use crate::rollup::Series;
 use graphite_render::{FetchRequest, Fetched, Source};
 use plumbago_model::glob::Glob;
-use plumbago_model::{Cancel, EventFilter, MetricId, Phase, QueryError, Scope};
+use plumbago_model::{Cancel, EventFilter, MetricId, Phase, QueryError, Reading, Scope};
 
 impl Source for Engine {
     fn fetch(&self, requests: &[FetchRequest], cancel: &Cancel) -> Result<Vec<Vec<Fetched>>, QueryError> {
@@ -43,13 +44,26 @@ impl Engine {
         cancel: &Cancel,
     ) -> Result<Vec<Vec<Fetched>>, QueryError> {
         let mut budget = Budget { series: 0, points: 0 };
-        requests.iter().map(|request| self.fetch_one(scope, request, &mut budget, cancel)).collect()
+        let fetch = |request| self.fetch_one(scope, request, Reading::Value, &mut budget, cancel);
+        requests.iter().map(fetch).collect()
+    }
+
+    /// The series of one request, with a reading of their slots.
+    pub(super) fn read_within(
+        &self,
+        scope: &Arc<Scope>,
+        request: &FetchRequest,
+        reading: Reading,
+        cancel: &Cancel,
+    ) -> Result<Vec<Fetched>, QueryError> {
+        self.fetch_one(scope, request, reading, &mut Budget { series: 0, points: 0 }, cancel)
     }
 
     fn fetch_one(
         &self,
         scope: &Arc<Scope>,
         request: &FetchRequest,
+        reading: Reading,
         budget: &mut Budget,
         cancel: &Cancel,
     ) -> Result<Vec<Fetched>, QueryError> {
@@ -62,7 +76,8 @@ impl Engine {
         cancel.begin(Phase::Fetch);
         self.store.upstream.note_read(&ids);
         cancel.note_read(ids.len(), points);
-        let series = self.points.fetch(&ids, request.from, request.until, request.now, cancel)?;
+        let range = (request.from, request.until);
+        let series = self.points.fetch_as(reading, &ids, range, request.now, cancel)?;
         let named = leaves.into_iter().zip(series);
         Ok(named.filter_map(|((_, name), series)| series.map(|s| fetched(name, s))).collect())
     }
@@ -82,6 +97,7 @@ impl Engine {
         let glob = Glob::parse(&request.pattern)?;
         match self.whole_index() {
             Some(index) => index.within(scope).find_leaves(&glob, limits, cancel),
+            None if scope.tenant().is_some() => Err(QueryError::invalid(UNKNOWN_DIRECTORIES)),
             None => {
                 let mut found = self.store.upstream.find_leaves(self, &glob, max_series, cancel)?;
                 found.retain(|(_, name)| scope.covers(name));

@@ -27,8 +27,9 @@ impl Engine {
                 if points > 0 {
                     dates.updated = Some(midnight(now));
                 }
-                if let Some(name) = index.name(id).filter(|name| scope.covers(name)) {
-                    ranking.visit(name, dates, points);
+                let name = index.name(id).filter(|name| scope.covers(name));
+                if let Some(name) = name.and_then(|name| scope.shown(name)) {
+                    ranking.visit(&name, dates, points);
                 }
             }
         }

@@ -46,6 +46,8 @@ reasons! {
     Scope = "scope",
     /// A page of another site sent it.
     OtherSite = "other_site",
+    /// No tenant where one is needed, or another one than the caller's.
+    Tenant = "tenant",
 }
 
 /// A counter for each reason.

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Server, now};
 use crate::protobuf::{Message, text};
-use crate::servers::{fresh, schema, settle, setup, until};
+use crate::servers::{RETENTIONS, fresh, schema, settle, setup, until};
 
 /// Servers that look names up in each way, with metrics that another server wrote.
 struct Servers {
@@ -120,4 +120,36 @@ fn a_name_without_tags_is_found_by_its_name() {
     assert_eq!((find(&known), find(&made)), (json!([known]), json!([made])));
     let refused = servers.sasi.get(&format!("/tags/findSeries?expr=name={known}"));
     assert!(refused.status == 400 && refused.body.contains("store.cassandra.index"), "{}", refused.body);
+}
+
+/// A client of Ceres, a sender of carbon's lines and a render, on two servers of one cluster.
+#[test]
+fn a_call_of_ceres_a_carbon_line_and_a_render_meet_on_one_series() {
+    let test = "a_call_of_ceres_a_carbon_line_and_a_render_meet_on_one_series";
+    let Some(settings) = schema(test) else { return };
+    let start = || setup(settings, "memory").set("kairosdb.retention", RETENTIONS).start();
+    let server = start();
+    let (tenant, metric, t) = (fresh("t"), fresh("cpu"), (now() - 300) / 60 * 60);
+    until("all names in memory", || server.counter("plumbago_names_loaded") == 1);
+    let item = json!({"tenant": tenant, "metricName": metric, "tags": {"host": "h-1"}, "ts": t, "value": 1});
+    let written = server.post_json("/api/write/single", &item);
+    assert_eq!(written.status, 200, "{}", written.body);
+    server.store(&format!("{metric};host=h-1;tenant={tenant} 3 {}\n", t + 1));
+    settle(&server);
+    let other = start();
+    until("all names on the other server", || other.counter("plumbago_names_loaded") == 1);
+    let target = format!("seriesByTag('name={metric}','tenant={tenant}')");
+    until("the points on the other server", || {
+        other.points(&target, t - 1, t + 5) == [(1.0, t), (3.0, t + 1)]
+    });
+    let iso = |seconds: u64| jiff::Timestamp::from_second(seconds as i64).unwrap().to_string();
+    let (start, end) = (iso(t), iso(t + 60));
+    let query =
+        format!("/api/query?tenant={tenant}&metricName={metric}&tag=host=h-1&start={start}&end={end}");
+    for server in [&server, &other] {
+        assert_eq!(server.json(&query)[0]["values"], json!({ iso(t): 1.0, iso(t + 1): 3.0 }));
+        let summed = server.json(&format!("{query}&aggregator=sum&granularity=PT1M"));
+        assert_eq!(summed[0]["values"], json!({ iso(t): 4.0 }));
+        assert_eq!(server.json(&query.replace(&tenant, "nobody")), json!([]));
+    }
 }

@@ -45,7 +45,12 @@ pub(crate) fn with_files(setup: Setup) -> Setup {
 /// Makes a user with the command, and returns the token.
 pub(crate) fn add_user(setup: &Setup, name: &str, role: &str, scopes: &[&str]) -> String {
     let mut arguments = vec!["user", "add", name, "--role", role];
-    scopes.iter().for_each(|scope| arguments.extend(["--scope", scope]));
+    for scope in scopes {
+        match scope.strip_prefix("tenant=") {
+            Some(tenant) => arguments.extend(["--tenant", tenant]),
+            None => arguments.extend(["--scope", scope]),
+        }
+    }
     let output = setup.run(&arguments);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
@@ -111,7 +116,7 @@ impl House {
     }
 }
 
-fn request(method: &str, path: &str, headers: &str, body: &str) -> String {
+pub(super) fn request(method: &str, path: &str, headers: &str, body: &str) -> String {
     let length = body.len();
     format!(
         "{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{headers}Content-Length: {length}\r\n\r\n{body}"
@@ -119,7 +124,7 @@ fn request(method: &str, path: &str, headers: &str, body: &str) -> String {
 }
 
 /// Status and body of an answer; a body in pieces stays as it came.
-fn parse(answer: &[u8]) -> (u16, String) {
+pub(super) fn parse(answer: &[u8]) -> (u16, String) {
     let text = String::from_utf8_lossy(answer);
     let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no answer: {text}"));
     let body = if head.to_lowercase().contains("transfer-encoding: chunked") {

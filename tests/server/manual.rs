@@ -1,4 +1,5 @@
-//! docs/CLI.md and docs/KAIROSDB.md show what the commands really print: their `console` blocks are run in order, in one directory, and compared.
+//! docs/CLI.md, docs/KAIROSDB.md and docs/CERES.md show what the commands really print: their `console` blocks are run in order, in one
+//! directory, and compared.
 //!
 //! `...` in a line stands for any text, and a line of `...` for any lines. `<!-- start -->` and `<!-- stop -->` start and stop a server
 //! there; the page has 127.0.0.1:8080 for its address. `UPDATE_DOCS=1 cargo test --test server manual` writes what differs into the page.
@@ -16,6 +17,8 @@ const SHOWN: &str = "127.0.0.1:8080";
 const CONFIG: &str = "\
 [retention]
 default = '1m:15y,1h:30y'
+[kairosdb]
+retention = '1s:15y,5m:30y'
 [store]
 reserve_bytes = 0
 [telemetry]
@@ -159,6 +162,11 @@ fn every_example_prints_what_the_page_says() {
 #[test]
 fn every_call_of_kairosdbs_clients_answers_what_the_page_says() {
     check_page("KAIROSDB.md");
+}
+
+#[test]
+fn every_call_of_ceres_clients_answers_what_the_page_says() {
+    check_page("CERES.md");
 }
 
 fn check_page(name: &str) {

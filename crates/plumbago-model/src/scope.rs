@@ -1,17 +1,22 @@
 //! The metrics that somebody may see and change.
 
+use std::borrow::Cow;
 use std::fmt;
+use std::sync::Arc;
 
-use super::Selection;
+use super::{Selection, Tenant};
 use crate::glob::{Branch, Component, GlobError};
 
 /// Some metrics, or all. What is outside of a scope is not there for a caller who has it.
+///
+/// The scope of a tenant is its own metrics, or some of them, by the names that they have for the tenant.
 #[derive(Clone, Debug, Default)]
 pub struct Scope {
     /// As they were written.
     texts: Vec<String>,
-    /// Nothing here means everything.
+    /// Nothing here means everything, or all that the tenant has.
     parts: Option<Vec<Selection>>,
+    tenant: Option<Arc<Tenant>>,
 }
 
 impl Scope {
@@ -31,24 +36,65 @@ impl Scope {
 
     /// No metrics.
     pub fn nothing() -> Self {
-        Self { texts: Vec::new(), parts: Some(Vec::new()) }
+        Self { parts: Some(Vec::new()), ..Self::default() }
+    }
+
+    /// The same, of what a tenant has.
+    pub fn of_tenant(self, tenant: Tenant) -> Self {
+        Self { tenant: Some(Arc::new(tenant)), ..self }
+    }
+
+    /// Whose metrics it is confined to.
+    pub fn tenant(&self) -> Option<&Tenant> {
+        self.tenant.as_deref()
     }
 
     /// Is nothing outside of it?
     pub fn is_everything(&self) -> bool {
+        self.tenant.is_none() && self.takes_all()
+    }
+
+    /// Is everything inside, or all that the tenant has?
+    pub fn takes_all(&self) -> bool {
         self.parts.is_none()
     }
 
-    /// Is this metric inside, by its canonical name?
-    pub fn covers(&self, name: &str) -> bool {
-        self.parts.as_ref().is_none_or(|parts| parts.iter().any(|part| part.takes(name)))
+    /// Is this metric inside, by its canonical name in the store?
+    pub fn covers(&self, stored: &str) -> bool {
+        self.shown(stored).is_some_and(|own| self.takes(&own))
+    }
+
+    /// What a metric of this name in the store is called here; nothing if it belongs to another tenant.
+    pub fn shown<'a>(&self, stored: &'a str) -> Option<Cow<'a, str>> {
+        self.tenant.as_ref().map_or(Some(Cow::Borrowed(stored)), |tenant| tenant.shown(stored))
+    }
+
+    /// The name in the store of a metric that has this canonical name here; nothing if none can have it.
+    pub fn stored<'a>(&self, own: &'a str) -> Option<Cow<'a, str>> {
+        self.tenant.as_ref().map_or(Some(Cow::Borrowed(own)), |tenant| tenant.stored(own).map(Cow::Owned))
+    }
+
+    /// The directory that is the top of the tree here; empty for that of the store.
+    pub fn root(&self) -> &str {
+        self.tenant.as_ref().map_or("", |tenant| tenant.root())
+    }
+
+    /// The selections of which one has to take a metric; nothing if all metrics are inside.
+    pub fn selections(&self) -> Option<&[Selection]> {
+        self.parts.as_deref()
+    }
+
+    fn takes(&self, own: &str) -> bool {
+        self.parts.as_ref().is_none_or(|parts| parts.iter().any(|part| part.takes(own)))
     }
 }
 
-/// Scopes are the same if they are written the same.
+/// Scopes are the same if they are written the same, for the same tenant.
 impl PartialEq for Scope {
     fn eq(&self, other: &Self) -> bool {
-        self.texts == other.texts && self.parts.is_some() == other.parts.is_some()
+        let written =
+            |scope: &Self| (scope.parts.is_some(), scope.tenant().map(|tenant| tenant.name().to_owned()));
+        self.texts == other.texts && written(self) == written(other)
     }
 }
 
@@ -70,12 +116,7 @@ pub enum Place {
 pub struct Trail(Vec<(usize, usize, u64)>);
 
 impl Scope {
-    /// The selections of which one has to take a metric; nothing if all metrics are inside.
-    pub fn selections(&self) -> Option<&[Selection]> {
-        self.parts.as_deref()
-    }
-
-    /// Where the top of the tree stands.
+    /// Where the top of the tree stands, which is that of the tenant if there is one.
     pub fn top(&self) -> Place {
         let Some(parts) = &self.parts else { return Place::Inside };
         // What asks for tags takes nothing of the tree.
@@ -104,7 +145,7 @@ impl Scope {
         if next.is_empty() { Place::Outside } else { Place::Above(Trail(next)) }
     }
 
-    /// Where a path stands; the empty one is the top of the tree.
+    /// Where a path stands, as it is called here; the empty one is the top of the tree.
     pub fn place(&self, path: &str) -> Place {
         let mut place = self.top();
         for component in path.split('.').filter(|component| !component.is_empty()) {
@@ -128,10 +169,14 @@ fn advance(branch: &Branch, states: u64, component: &str) -> u64 {
 impl fmt::Display for Scope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.parts {
-            None => f.write_str("everything"),
+            None if self.tenant.is_none() => f.write_str("everything"),
+            None => Ok(()),
             Some(parts) if parts.is_empty() => f.write_str("nothing"),
             Some(_) => f.write_str(&self.texts.join(" ")),
-        }
+        }?;
+        let Some(tenant) = &self.tenant else { return Ok(()) };
+        let of = if self.takes_all() { "" } else { " of " };
+        write!(f, "{of}the tenant {}", tenant.name())
     }
 }
 
@@ -167,6 +212,29 @@ mod tests {
             assert_eq!(some.covers(outside), outside.starts_with("servers.web"), "{outside}");
         }
         assert_eq!(some.to_string(), "servers.web* *;dc=ams disk.**;env=prod");
+    }
+
+    #[test]
+    fn a_tenant_is_confined_to_its_own_and_to_a_scope_within() {
+        let tenant = || crate::Tenants::default().tenant("t-1").unwrap();
+        let all = scope(&[]).of_tenant(tenant());
+        let some = scope(&["servers.web", "*;dc=ams"]).of_tenant(tenant());
+        for (stored, in_all, in_some) in [
+            ("tenants.t-1.servers.web.load", true, true),
+            ("tenants.t-1.servers.db", true, false),
+            ("cpu;dc=ams;tenant=t-1", true, true),
+            ("cpu;dc=fra;tenant=t-1", true, false),
+            ("servers.web.load", false, false),
+            ("cpu;dc=ams", false, false),
+            ("cpu;dc=ams;tenant=t-2", false, false),
+        ] {
+            assert_eq!((all.covers(stored), some.covers(stored)), (in_all, in_some), "{stored}");
+        }
+        assert!(!all.is_everything() && all.takes_all() && !some.takes_all());
+        assert!(matches!(all.top(), Place::Inside) && matches!(some.place("servers.web"), Place::Inside));
+        assert_eq!(all.root(), "tenants.t-1");
+        assert_eq!(all.to_string(), "the tenant t-1");
+        assert_eq!(some.to_string(), "servers.web *;dc=ams of the tenant t-1");
     }
 
     #[test]

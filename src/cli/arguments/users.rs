@@ -22,7 +22,8 @@ pub enum UserAction {
     #[command(after_help = "Examples:
   plumbago user add ann --role admin --password
   plumbago user add grafana --role read --scope 'servers.**' > grafana.token
-  plumbago user add web1.example --role write --scope 'servers.web1' --no-secret")]
+  plumbago user add web1.example --role write --scope 'servers.web1' --no-secret
+  plumbago user add acme --role write --tenant acme > acme.token")]
     Add(UserAdd),
     /// List everybody who may log in, with roles, scopes and what they log in with
     #[command(after_help = "Examples:
@@ -48,6 +49,10 @@ pub struct UserAdd {
     /// repeated [default: all]
     #[arg(long, value_name = "GLOB")]
     pub scope: Vec<String>,
+    /// Bind the user to a tenant: there are no other metrics than that tenant's, by the names that it has for them. The scope is
+    /// within it [default: as before]
+    #[arg(long, value_name = "NAME")]
+    pub tenant: Option<String>,
     /// Set a password instead of making a token
     #[arg(long)]
     pub password: bool,

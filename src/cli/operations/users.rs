@@ -42,8 +42,11 @@ fn add(auth: &Auth, add: &UserAdd, output: Output) -> Result<()> {
     let role = add.role.or(before.as_ref().and_then(|listed| listed.role));
     let role =
         role.ok_or_else(|| UsageError(format!("`{name}` is new: give --role read, write or admin")))?;
-    if add.role.is_some() || !add.scope.is_empty() {
-        let text = entries::with_user(&text, name, role, &add.scope).map_err(UsageError)?;
+    if add.role.is_some() || add.tenant.is_some() || !add.scope.is_empty() {
+        // Who was bound to a tenant stays so unless the command says otherwise.
+        let bound = before.as_ref().and_then(|listed| listed.tenant.as_deref());
+        let tenant = add.tenant.as_deref().or(bound);
+        let text = entries::with_user(&text, name, role, tenant, &add.scope).map_err(UsageError)?;
         write(users, &text)?;
     }
     if add.no_secret {
@@ -116,6 +119,7 @@ fn as_json(listed: &Listed) -> serde_json::Value {
     json!({
         "name": listed.name,
         "role": listed.role.map(|role| role.name()),
+        "tenant": listed.tenant,
         "scope": listed.scope,
         "password": listed.password,
         "tokens": tokens,

@@ -3,7 +3,7 @@
 use axum::routing::{delete, get, post};
 
 use super::{DELETE, EITHER, Endpoint, GET, POST, RENDER, TAGS, either};
-use crate::http::{catalog, kairosdb, opentsdb};
+use crate::http::{catalog, ceres, kairosdb, opentsdb};
 use plumbago_model::Role;
 
 const INTAKE: &[&str] = &[
@@ -178,10 +178,10 @@ pub(super) const OPENTSDB: &[Endpoint] = &[
         EITHER,
         "/api/query",
         Role::Read,
-        || get(opentsdb::query::get).post(opentsdb::query::post),
-        "series by metric and tags, aggregated",
+        || get(ceres::either_query).post(opentsdb::query::post),
+        "series by metric and tags, aggregated; [Ceres'](CERES.md) query, without `m`",
     )
-    .takes("`m=aggregator:[downsample:][rate:]metric{tag=value}` (repeatable), `start`, `end`, `ms`, `tz`; body: the same as JSON")
+    .takes("`m=aggregator:[downsample:][rate:]metric{tag=value}` (repeatable), `start`, `end`, `ms`, `tz`; body: the same as JSON. Ceres: `tenant`, `metricName`, `tag=key=value` (repeatable), `start`, `end`, `aggregator`, `granularity`")
     .within(RENDER)
     .fails("400 with `{\"error\": {\"code\", \"message\"}}`"),
 ];

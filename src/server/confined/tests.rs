@@ -10,8 +10,8 @@ use crate::config::Config;
 use crate::index::{Asked, FindLimits, Survey};
 use graphite_render::TimeRange;
 use graphite_render::source::TagQuery;
-use plumbago_model::TagFilter;
 use plumbago_model::glob::Glob;
+use plumbago_model::{TagFilter, Tenants};
 
 const SCOPES: [&str; 9] = ["a", "a.b", "*.c", "**.b", "a.*.c", "{b,c}.a", "*;dc=x", "b;dc=*", "c.**"];
 const QUERIES: [&str; 9] = ["*", "**", "a.*", "*.b", "*.*.*", "a.b.c", "{a,b}.**", "**.c", "c"];
@@ -279,4 +279,46 @@ fn what_is_about_the_whole_server_is_refused() {
     let renamed = care.rename("a.b", "a.c", false).unwrap();
     assert_eq!(renamed.metrics, [("a.b".to_owned(), "a.c".to_owned())]);
     assert!(house.seen.backups().unwrap().back_up(Path::new("/nowhere")).is_err());
+}
+
+#[test]
+fn what_a_tenant_names_is_its_own() {
+    let names = ["a.b", "tenants.t-1.a.b", "tenants.t-2.a.b", "m;x=1;tenant=t-1", "m;x=1;tenant=t-2"];
+    let engine = house(&names, &["a"]);
+    let scope = Scope::default().of_tenant(Tenants::default().tenant("t-1").unwrap());
+    let sender = Sender { scope: Arc::new(scope), ..Sender::default() };
+    let seen = Confined::new(Arc::clone(&engine.engine), sender);
+    // Cache queries.
+    assert_eq!((seen.recent("a.b").len(), seen.recent("m;x=1").len()), (1, 1));
+    for stored in names.iter().filter(|name| name.contains("t-")) {
+        let is_found = !seen.recent(stored).is_empty();
+        assert_eq!(is_found, stored.ends_with("t-1"), "{stored}");
+    }
+    assert!(seen.aggregation("a.b").is_some() && seen.aggregation("tenants.t-1.a.b").is_none());
+    // What is known of a metric.
+    assert_eq!(seen.describe_metric("a.b").unwrap().unwrap().name, "a.b");
+    assert_eq!(seen.browse().describe("a.b", &Cancel::never()).unwrap().unwrap().name, "a.b");
+    assert!(seen.describe_metric("tenants.t-1.a.b").unwrap().is_none());
+    // Moving in and out.
+    let mut bundles = Vec::new();
+    let all = (0, u32::MAX);
+    seen.export(&["a.b", "m;x=1", "tenants.t-2.a.b"], all, &mut |bundle| {
+        bundles.push(bundle);
+        ControlFlow::Continue(())
+    })
+    .unwrap();
+    assert_eq!(bundles.iter().map(|bundle| &*bundle.name).collect::<Vec<_>>(), ["a.b", "m;x=1"]);
+    bundles.iter_mut().for_each(|bundle| bundle.name.insert_str(0, "new."));
+    let imported = seen.import(bundles, ImportOptions { keep_policy: true, window: all }).unwrap();
+    assert_eq!((imported.created, imported.refused), (2, Vec::new()));
+    assert!(seen.copy_metric("a.b", "d", all, false).unwrap().is_some());
+    // Renaming, and what is said when that cannot be.
+    let renamed = seen.rename("a", "c", false).unwrap();
+    assert_eq!(renamed.metrics, [("a.b".to_owned(), "c.b".to_owned())]);
+    let refused = seen.rename("c", "c.d", false).unwrap_err().to_string();
+    assert!(refused.contains("`c`") && !refused.contains("tenants"), "{refused}");
+    let index = engine.engine.index.read();
+    for name in ["tenants.t-1.c.b", "tenants.t-1.d", "tenants.t-1.new.a.b", "new.m;tenant=t-1;x=1", "a.b"] {
+        assert!(index.lookup(name.as_bytes()).is_some(), "{name}");
+    }
 }
