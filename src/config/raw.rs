@@ -200,7 +200,7 @@ sections! {
         max_concurrent: Positive = "64", "Most renders and finds that run at once; others wait.";
         max_concurrent_each: Positive = "32", "Most renders and finds that one user runs at once, or one address without a login; others wait for ten seconds and then get 429 with `Retry-After`.";
         cores: AnyNumber = "0", "Cores that queries may use, on Linux; 0 means all. Points always have all.";
-        niceness: Number<0, 19> = "10", "How far the threads of queries step back, on Linux, when a core is wanted for points too: from 0 (not at all) to 19.";
+        niceness: Number<0, 19> = "5", "How far the threads of queries step back, on Linux, when a core is wanted for points too: from 0 (not at all) to 19.";
         memory: Memory = r#""25%""#, "Memory that all queries together may use: a size, or a share of this machine's memory (of the container's, if that is less).";
         memory_each: Size<1_048_576> = r#""256MiB""#, "Memory that one query may use.";
         memory_wait: Time<0> = r#""5s""#, "How long a query waits while the others use all of `query.memory`; then it is answered with 503.";

@@ -322,7 +322,7 @@ impl Default for Query {
             max_concurrent: 64,
             max_concurrent_each: 32,
             cores: 0,
-            niceness: 10,
+            niceness: 5,
             memory: usize::try_from(machine::share(25)).unwrap_or(usize::MAX),
             memory_each: 256 << 20,
             memory_wait: Duration::from_secs(5),

@@ -191,7 +191,7 @@ impl Ask {
             }
             None => {
                 cancel.take(self.room(&series))?;
-                Written::Whole(self.write(&series)?)
+                Written::Whole(self.write(&series, cancel)?)
             }
         };
         Ok(Drawn { text, broken })
@@ -239,7 +239,7 @@ impl Ask {
         names.saturating_add(text).saturating_mul(self.wrapping.copies())
     }
 
-    fn write(&self, series: &[Series]) -> Result<Vec<u8>, Failure> {
+    fn write(&self, series: &[Series], cancel: &Cancel) -> Result<Vec<u8>, Failure> {
         let mut out = Vec::new();
         match self.format {
             Format::Json => {
@@ -247,18 +247,18 @@ impl Ask {
                 out = self.wrapping.apply(out);
             }
             Format::Dygraph => {
-                dygraph::write(&mut out, &Line::all(series));
+                dygraph::write(&mut out, &Line::all(series), cancel)?;
                 out = self.wrapping.apply(out);
             }
             Format::Rickshaw => {
-                rickshaw::write(&mut out, &Line::all(series));
+                rickshaw::write(&mut out, &Line::all(series), cancel)?;
                 out = self.wrapping.apply(out);
             }
-            Format::Pickle => out = record::pickle(series)?,
-            Format::Msgpack => out = record::msgpack(series)?,
+            Format::Pickle => out = record::pickle(series, cancel)?,
+            Format::Msgpack => out = record::msgpack(series, cancel)?,
             Format::Picture(_) => {}
             Format::Csv => csv::write(&mut out, &Line::all(series), &self.request.tz),
-            Format::Raw => raw::write(&mut out, &Line::all(series)),
+            Format::Raw => raw::write(&mut out, &Line::all(series), cancel)?,
         }
         Ok(out)
     }

@@ -12,6 +12,9 @@ use plumbago_model::{
 /// Metrics read together: enough to read a page of a block only once, few enough to split over two cores.
 const READ_BATCH: usize = 64;
 
+/// Slots read together at most, unless one metric has more. A query looks after each batch whether somebody still waits for it.
+const READ_SLOTS: usize = 1 << 19;
+
 /// Bytes of a slot while it is read: a value and a count. The caller counts the values that come out.
 const SLOT_BYTES: usize = 16;
 
@@ -61,7 +64,7 @@ impl Points {
         for (policy_id, members) in groups {
             let Some(policy) = self.policies().get(policy_id) else { continue };
             if let Some((level, range)) = stage_and_range(&policy, from, until, now) {
-                for batch in members.chunks(READ_BATCH) {
+                for batch in members.chunks((READ_SLOTS / range.len.max(1)).clamp(1, READ_BATCH)) {
                     jobs.push(Job {
                         policy_id,
                         policy: Arc::clone(&policy),

@@ -83,6 +83,7 @@ impl Engine {
     ///
     /// A point of somebody who is confined must have a name inside of the scope both as it is sent and as it is stored.
     pub(super) fn judge(&self, batch: &Batch<'_>, sender: &Sender) -> Result<Judged, Overload> {
+        self.admit(batch.arrival.dialect)?;
         let scope = &sender.scope;
         let judge = |batch: &Batch<'_>| self.judge_inside(batch, scope, |inside| self.rule(inside, sender));
         let judged = match scope.tenant() {

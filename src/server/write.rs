@@ -38,17 +38,14 @@ impl Engine {
 
     /// Takes points that one caller sent. They are written to the log, which is synced soon.
     pub(super) fn take_from(&self, sender: &Sender, batch: &Batch<'_>) -> Result<Judged, Overload> {
-        if batch.arrival.dialect == Dialect::Labelled {
-            self.admit_labelled()?;
-        }
         let judged = self.judge(batch, sender)?;
         self.telemetry.points_received.add(batch.len() as u64);
         Ok(judged)
     }
 
-    /// Fails while a cluster lacks the tables for metrics that these senders make: what was taken could not be delivered.
-    fn admit_labelled(&self) -> Result<(), Overload> {
-        if self.labelled_admitted.load(Ordering::Relaxed) {
+    /// Fails while a cluster lacks the tables for metrics that such senders make: what was taken could not be delivered.
+    pub(super) fn admit(&self, dialect: Dialect) -> Result<(), Overload> {
+        if dialect != Dialect::Labelled || self.labelled_admitted.load(Ordering::Relaxed) {
             return Ok(());
         }
         let retention = self.retention().rules().labelled_retention.clone();

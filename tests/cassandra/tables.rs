@@ -3,8 +3,9 @@
 use plumbago::store::cassandra::schema::{Indexes, Item, Replication, Schema, create_keyspace};
 use plumbago::store::cassandra::{Cluster, Purpose, Settings};
 use plumbago_model::Retention;
+use serde_json::json;
 
-use crate::harness::now;
+use crate::harness::{now, send_to};
 use crate::node;
 use crate::servers::{setup, until};
 
@@ -118,6 +119,37 @@ fn a_server_makes_what_is_missing_when_it_is_asked_to() {
     let checked = server.setup().run(&["schema", "check"]);
     let said = String::from_utf8_lossy(&checked.stdout);
     assert!(checked.status.success(), "{said}");
+}
+
+/// A point that is taken before its table is there would hold up everything behind it.
+#[test]
+fn points_of_kairosdbs_kind_wait_with_their_sender_until_their_tables_are_there() {
+    let test = "points_of_kairosdbs_kind_wait_with_their_sender_until_their_tables_are_there";
+    let Some(keyspaces) = Keyspaces::empty(test) else { return };
+    keyspaces.make(|_| true);
+    let server = setup(&keyspaces.settings, "memory")
+        .set("kairosdb.retention", "5400*1s")
+        .set("listen.kairosdb_telnet", "127.0.0.1:0")
+        .start();
+    let time = now() - 60;
+    let call = json!({"name": "call", "tags": {"a": "b"}, "timestamp": time * 1000, "value": 1});
+    let answer = server.post_json("/api/v1/datapoints", &call);
+    assert_eq!(answer.status, 503, "{}", answer.body);
+    assert!(answer.body.contains("kairosdb.retention"), "{}", answer.body);
+    send_to(server.listener("telnet    "), format!("put line {time} 2 a=b\n").as_bytes());
+    server.store(&format!("carbon 3 {time}\n"));
+    until("delivery of what has a table", || server.counter("plumbago_points_delivered_total") == 1);
+    assert_eq!(server.counter("plumbago_points_stored_total"), 1);
+
+    let retention: Retention = "5400*1s".parse().unwrap();
+    for item in Schema::new(&keyspaces.settings, [&retention], Indexes::Sasi).items() {
+        if item.table.contains("5400") && item.index.is_none() {
+            keyspaces.run(&item.cql);
+        }
+    }
+    until("the line", || server.points("line;a=b", time - 1, time) == [(2.0, time)]);
+    until("its delivery", || server.counter("plumbago_spool_points") == 0);
+    assert_eq!(server.post_json("/api/v1/datapoints", &call).status, 204);
 }
 
 #[test]

@@ -3,11 +3,14 @@
 use std::io::Write as _;
 
 use super::Line;
+use crate::error::RenderError;
 use crate::python::number::push_repr;
+use plumbago_model::Cancel;
 
-/// Appends one text line per series.
-pub fn write(out: &mut Vec<u8>, lines: &[Line<'_>]) {
+/// Appends one text line per series, as long as somebody waits for them.
+pub fn write(out: &mut Vec<u8>, lines: &[Line<'_>], cancel: &Cancel) -> Result<(), RenderError> {
     for line in lines {
+        cancel.check()?;
         // Writing into memory has nothing to fail on.
         let _ = write!(out, "{},{},{},{}|", line.name, line.start, line.end, line.step);
         for (i, &value) in line.values.iter().enumerate() {
@@ -22,6 +25,7 @@ pub fn write(out: &mut Vec<u8>, lines: &[Line<'_>]) {
         }
         out.push(b'\n');
     }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -32,7 +36,12 @@ mod tests {
     fn lines_are_pythons() {
         let mut out = Vec::new();
         let values = [1.0, f64::NAN, f64::INFINITY, 1e-5];
-        write(&mut out, &[Line::new("a.b", &[], 60, 10, &values), Line::new("c", &[], 0, 1, &[])]);
+        write(
+            &mut out,
+            &[Line::new("a.b", &[], 60, 10, &values), Line::new("c", &[], 0, 1, &[])],
+            &Cancel::never(),
+        )
+        .unwrap();
         assert_eq!(String::from_utf8(out).unwrap(), "a.b,60,100,10|1.0,None,inf,1e-05\nc,0,0,1|\n");
     }
 }

@@ -3,11 +3,14 @@
 use super::Line;
 use super::json::push_string;
 use super::page::push_number;
+use crate::error::RenderError;
+use plumbago_model::Cancel;
 
-/// Appends the whole document.
-pub fn write(out: &mut Vec<u8>, lines: &[Line<'_>]) {
+/// Appends the whole document, as long as somebody waits for it.
+pub fn write(out: &mut Vec<u8>, lines: &[Line<'_>], cancel: &Cancel) -> Result<(), RenderError> {
     out.push(b'[');
     for (i, line) in lines.iter().enumerate() {
+        cancel.check()?;
         out.extend_from_slice(if i == 0 { b"{\"target\":" } else { b",{\"target\":" });
         push_string(out, line.name);
         out.extend_from_slice(b",\"datapoints\":[");
@@ -21,6 +24,7 @@ pub fn write(out: &mut Vec<u8>, lines: &[Line<'_>]) {
         out.extend_from_slice(b"]}");
     }
     out.push(b']');
+    Ok(())
 }
 
 #[cfg(test)]
@@ -30,7 +34,12 @@ mod tests {
     #[test]
     fn points_are_objects() {
         let mut out = Vec::new();
-        write(&mut out, &[Line::new("a", &[], 60, 10, &[1.5, f64::NAN]), Line::new("b", &[], 0, 1, &[])]);
+        write(
+            &mut out,
+            &[Line::new("a", &[], 60, 10, &[1.5, f64::NAN]), Line::new("b", &[], 0, 1, &[])],
+            &Cancel::never(),
+        )
+        .unwrap();
         let text = r#"[{"target":"a","datapoints":[{"x":60,"y":1.5},{"x":70,"y":null}]},{"target":"b","datapoints":[]}]"#;
         assert_eq!(String::from_utf8(out).unwrap(), text);
     }
