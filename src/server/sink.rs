@@ -22,7 +22,9 @@ pub(super) type Named = (Arc<str>, Point);
 impl Sink for Engine {
     /// Points of senders.
     fn accept(&self, batch: &Batch<'_>, sender: &Sender) -> Result<(), Busy> {
-        self.judge(batch, sender).map(drop).map_err(|_| Busy)
+        let judged = self.judge(batch, sender).map_err(|_| Busy)?;
+        self.sample_refused(batch, &judged.refused);
+        Ok(())
     }
 
     fn tells_senders_apart(&self) -> bool {
@@ -95,7 +97,7 @@ impl Engine {
                 judged
             }
         };
-        self.note_refused(batch, &judged.refused);
+        judged.refused.iter().for_each(|(_, reason)| self.telemetry.reject(*reason, 1));
         Ok(judged)
     }
 
@@ -153,7 +155,8 @@ impl Engine {
         let batch = batch_of(&waiting);
         match self.ingest(&batch, &Sender::default()) {
             Ok(judged) => {
-                self.note_refused(&batch, &judged.refused);
+                judged.refused.iter().for_each(|(_, reason)| self.telemetry.reject(*reason, 1));
+                self.sample_refused(&batch, &judged.refused);
                 Vec::new()
             }
             Err(_) => waiting,
@@ -232,10 +235,10 @@ impl Engine {
         self.ready().err().unwrap_or_else(|| "points are not taken now; the server's log says why".to_owned())
     }
 
-    fn note_refused(&self, batch: &Batch<'_>, refused: &[(usize, Reject)]) {
+    /// Shows an operator what is refused. Senders who wait for an answer have it there.
+    fn sample_refused(&self, batch: &Batch<'_>, refused: &[(usize, Reject)]) {
         for (at, reason) in refused {
             let name = batch.entries.get(*at).map_or("", |(name, _)| name);
-            self.telemetry.reject(*reason, 1);
             self.sampler.note(*reason, name.as_bytes(), None);
         }
     }
