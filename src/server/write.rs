@@ -49,7 +49,11 @@ impl Engine {
             return Ok(());
         }
         let retention = self.retention().rules().labelled_retention.clone();
-        self.store.upstream.admit(&[retention]).map_err(|error| {
+        // Asking a cluster waits, which the threads that read sockets must not do by themselves.
+        let asked =
+            std::thread::scope(|scope| scope.spawn(|| self.store.upstream.admit(&[retention])).join());
+        let admitted = asked.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        admitted.map_err(|error| {
             Overload::Unwell(format!("metrics that come in here need tables for kairosdb.retention: {error}"))
         })?;
         self.labelled_admitted.store(true, Ordering::Relaxed);

@@ -157,7 +157,7 @@ fn a_stop_does_not_wait_for_tables_that_are_being_made() {
     let Some(keyspaces) = Keyspaces::absent("a_stop_does_not_wait_for_tables_that_are_being_made") else {
         return;
     };
-    let server = setup(&keyspaces.settings, "memory").set("store.cassandra.apply_schema", "true").start();
+    let server = setup(&keyspaces.settings, "sai").set("store.cassandra.apply_schema", "true").start();
     until("the work", || server.get("/health/ready").body.contains(", index"));
     assert!(server.stop("TERM").0.success());
 }
