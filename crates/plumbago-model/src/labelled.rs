@@ -80,17 +80,17 @@ pub fn parts(series: &str) -> (Cow<'_, str>, Tags<'_>) {
     (plain(metric), pairs.map(|(key, value)| (plain(key), plain(value))).collect())
 }
 
-/// A metric as it stands in stored names, and as the value of the tag `name`.
+/// A metric as stored names spell it, and as the value of the tag `name`.
 pub fn metric(text: &str) -> Cow<'_, str> {
     escaped(text, Part::Metric)
 }
 
-/// The key of a tag as it stands in stored names.
+/// The key of a tag as stored names spell it.
 pub fn key(text: &str) -> Cow<'_, str> {
     escaped(text, Part::Key)
 }
 
-/// The value of a tag as it stands in stored names.
+/// The value of a tag as stored names spell it.
 pub fn value(text: &str) -> Cow<'_, str> {
     escaped(text, Part::Value)
 }

@@ -71,7 +71,7 @@ pub struct Tenant {
     root: String,
     /// The tag of the others.
     tag: String,
-    /// That tag with its value, as it stands in a name.
+    /// That tag with its value, as names spell it.
     pair: String,
 }
 
