@@ -2,9 +2,10 @@
 
 #![allow(dead_code, reason = "each test binary that includes this file uses its own part of it")]
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::Arc;
@@ -88,8 +89,10 @@ impl Setup {
 
     /// Starts the server and waits until it is ready.
     pub(crate) fn start(self) -> Server {
-        let mut child = self.command().stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let errors = collect(child.stderr.take().unwrap());
+        // A file, not a pipe: what the server said before it answered is there when the answer is.
+        let errors = tempfile::tempfile().unwrap();
+        let stderr = Stdio::from(errors.try_clone().unwrap());
+        let mut child = self.command().stdout(Stdio::piped()).stderr(stderr).spawn().unwrap();
         let lines = lines_of(child.stdout.take().unwrap());
         let mut server = Server {
             http: SocketAddr::from(([0, 0, 0, 0], 0)),
@@ -151,7 +154,7 @@ pub(crate) struct Server {
     pub(crate) banner: Vec<String>,
     child: Child,
     setup: Setup,
-    errors: Arc<Mutex<String>>,
+    errors: File,
     agent: ureq::Agent,
 }
 
@@ -202,7 +205,10 @@ impl Server {
 
     /// What it said on stderr so far.
     pub(crate) fn errors(&self) -> String {
-        self.errors.lock().clone()
+        let mut said = vec![0; self.errors.metadata().unwrap().len() as usize];
+        // Reading at an offset leaves the server's own offset alone, which this handle shares.
+        self.errors.read_exact_at(&mut said, 0).unwrap();
+        String::from_utf8_lossy(&said).into_owned()
     }
 
     /// Its process id.
