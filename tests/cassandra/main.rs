@@ -24,6 +24,7 @@ mod operate;
 mod policies;
 #[path = "../server/protobuf.rs"]
 mod protobuf;
+mod quotas;
 mod ranges;
 mod replicas;
 mod running;
