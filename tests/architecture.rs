@@ -30,7 +30,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("auth", &["config", "telemetry"]),
     ("receive", &["auth", "parse", "config", "telemetry", "certificate"]),
     ("rules", &["config", "telemetry"]),
-    ("quotas", &["auth", "config", "telemetry"]),
+    ("quotas", &["auth", "config", "telemetry", "whisper"]),
     ("resolve", &["auth", "config", "index", "quotas", "rollup", "telemetry"]),
     ("log", &[]),
     ("rollup", &["log", "store"]),

@@ -94,6 +94,10 @@ fn quota_json(quota: &Quota) -> Value {
         "metrics": quota.limits.metrics,
         "new_metrics_per_minute": quota.limits.new_metrics_per_minute,
         "points_per_minute": quota.limits.points_per_minute,
+        "namespaces": quota.limits.namespaces,
+        "data_points": quota.limits.data_points,
+        "logical_bytes": quota.limits.logical_bytes,
+        "physical_bytes": quota.limits.physical_bytes,
         "dry_run": quota.dry_run,
     })
 }

@@ -8,11 +8,8 @@ use super::{Estimate, Output, UsageError, table, words};
 use crate::config::Config;
 use crate::store::cassandra::schema::table_name;
 use crate::store::cassandra::{partition_bytes, partitions};
-use plumbago_model::{Retention, Stage};
+use plumbago_model::{POINT_BYTES, Retention, Stage};
 
-/// Bytes that a point takes in blocks. Counters, gauges and constants together take 1.6 to 1.7, as docs/PERFORMANCE.md shows; values
-/// without any pattern take up to 9.
-const POINT_BYTES: f64 = 2.0;
 /// Memory of the index for a metric, with its name.
 const INDEX_BYTES: u64 = 110;
 /// Memory of a point that is not in blocks yet.
@@ -20,8 +17,7 @@ const HEAD_BYTES: u64 = 16;
 
 /// Disk that metrics take when every stage is full.
 pub(super) fn disk_bytes(retention: &Retention, metrics: u64) -> u64 {
-    let points: u64 = retention.stages().iter().map(|stage| u64::from(stage.points)).sum();
-    (metrics as f64 * points as f64 * POINT_BYTES) as u64
+    metrics.saturating_mul(retention.disk_bytes())
 }
 
 /// Prints how much disk and memory metrics need under a retention, and the formula.
@@ -41,11 +37,11 @@ pub(super) fn run(
         .iter()
         .map(|stage| {
             let points = u64::from(stage.points);
-            let bytes = metrics as f64 * points as f64 * POINT_BYTES;
-            (format!("{}s for {}s", stage.step_secs, stage.span_secs()), points, bytes as u64)
+            let bytes = metrics.saturating_mul(points * POINT_BYTES);
+            (format!("{}s for {}s", stage.step_secs, stage.span_secs()), points, bytes)
         })
         .collect();
-    let disk: u64 = stages.iter().map(|(.., bytes)| bytes).sum();
+    let disk = disk_bytes(&retention, metrics);
     let in_cassandra = |stage: &Stage| (partition_bytes(*stage), partitions(*stage));
     let memory = metrics * INDEX_BYTES + config.store.head_points as u64 * HEAD_BYTES;
     if output == Output::Json {

@@ -154,6 +154,7 @@ fn read_one(
             metrics: amount(&raw.metrics, "metrics")?,
             new_metrics_per_minute: amount(&raw.new_metrics_per_minute, "new_metrics_per_minute")?,
             points_per_minute: per_second.map(|most| most.saturating_mul(60)),
+            ..QuotaLimits::default()
         },
         dry_run: raw.dry_run,
         name,

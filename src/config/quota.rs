@@ -43,6 +43,21 @@ pub struct QuotaLimits {
     pub new_metrics_per_minute: Option<u64>,
     /// Points taken in a minute.
     pub points_per_minute: Option<u64>,
+    /// Directories directly below.
+    pub namespaces: Option<u64>,
+    /// Points of all metrics when they are full.
+    pub data_points: Option<u64>,
+    /// Bytes of the files that whisper would make for all metrics.
+    pub logical_bytes: Option<u64>,
+    /// Bytes on disk of all metrics when they are full.
+    pub physical_bytes: Option<u64>,
+}
+
+impl QuotaLimits {
+    /// Does it matter how metrics are kept?
+    pub fn ask_for_size(&self) -> bool {
+        [self.data_points, self.logical_bytes, self.physical_bytes].iter().any(Option::is_some)
+    }
 }
 
 impl Quota {
@@ -53,7 +68,8 @@ impl Quota {
 
     /// The limits in words: `at most 1000 metrics, 10 new metrics per minute`.
     pub fn in_words(&self) -> String {
-        let QuotaLimits { metrics, new_metrics_per_minute, points_per_minute } = self.limits;
+        let QuotaLimits { metrics, new_metrics_per_minute, points_per_minute, .. } = self.limits;
+        let QuotaLimits { namespaces, data_points, logical_bytes, physical_bytes, .. } = self.limits;
         let parts = [
             metrics.map(|most| format!("{most} metrics")),
             new_metrics_per_minute.map(|most| format!("{most} new metrics per minute")),
@@ -61,6 +77,10 @@ impl Quota {
                 0 => format!("{} points per second", most / 60),
                 _ => format!("{most} points per minute"),
             }),
+            namespaces.map(|most| format!("{most} namespaces")),
+            data_points.map(|most| format!("{most} data points")),
+            logical_bytes.map(|most| format!("{most} bytes as whisper files")),
+            physical_bytes.map(|most| format!("{most} bytes on disk")),
         ];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
         let limits =

@@ -2,7 +2,7 @@
 //!
 //! Each section is a glob of directories, and each directory that matches has the limits of the section for itself; `[/]` is the
 //! top of the tree. Of several sections that match a directory the last one counts, and a metric is bound by the quotas of all
-//! directories above it. What this server does not limit is skipped with a warning.
+//! directories above it. Keys that it does not know are skipped with a warning.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,12 +13,15 @@ use plumbago_model::glob::{Component, Glob};
 /// The section of the top of the tree.
 const ROOT: &str = "/";
 
-/// What go-carbon can limit and this server does not, and what to use in its place.
-const ELSEWHERE: [(&str, &str); 4] = [
-    ("namespaces", "limit `metrics`, or name the namespaces that may exist in [rules]"),
-    ("data-points", "limit `metrics`, since each has as many points as its retention keeps"),
-    ("logical-size", "limit `metrics`; files of a fixed size do not exist here"),
-    ("physical-size", "limit `metrics`; files of a fixed size do not exist here"),
+/// The keys that are in force.
+const KEYS: [&str; 7] = [
+    "namespaces",
+    "metrics",
+    "logical-size",
+    "physical-size",
+    "data-points",
+    "throughput",
+    "dropping-policy",
 ];
 
 /// `[name]` and its last value of each key, in the order of the file.
@@ -67,16 +70,6 @@ fn quota(path: &Arc<Path>, section: &Section<'_>, warnings: &mut Vec<String>) ->
         }
         None => Ok(None),
     };
-    for (key, instead) in ELSEWHERE {
-        if let Some(most) = limit(key)?.filter(|most| *most < i64::MAX as u64) {
-            let line = section.get(key).map_or(section.line, |(_, line)| line);
-            let at = Origin::line(path, line);
-            warnings.push(format!(
-                "{at}: {key} = {most} in section [{}] is not in force here: {instead}",
-                section.name
-            ));
-        }
-    }
     warn_of_other_keys(path, section, warnings);
     let dry_run = match section.get("dropping-policy") {
         None | Some(("new", _)) => false,
@@ -95,6 +88,10 @@ fn quota(path: &Arc<Path>, section: &Section<'_>, warnings: &mut Vec<String>) ->
             metrics: limit("metrics")?,
             new_metrics_per_minute: None,
             points_per_minute: limit("throughput")?,
+            namespaces: limit("namespaces")?,
+            data_points: limit("data-points")?,
+            logical_bytes: limit("logical-size")?,
+            physical_bytes: limit("physical-size")?,
         },
         dry_run,
     })
@@ -103,13 +100,13 @@ fn quota(path: &Arc<Path>, section: &Section<'_>, warnings: &mut Vec<String>) ->
 fn warn_of_other_keys(path: &Arc<Path>, section: &Section<'_>, warnings: &mut Vec<String>) {
     for (key, value, line) in &section.entries {
         let at = Origin::line(path, *line);
-        let known = ["metrics", "throughput", "dropping-policy"].contains(&key.as_str());
+        let known = KEYS.contains(&key.as_str());
         if key == "stat-metric-prefix" && !value.is_empty() {
             warnings.push(format!(
                 "{at}: `{key}` in section [{}] is not used: the quotas' numbers are at /internal/metrics and /internal/quotas",
                 section.name
             ));
-        } else if !known && key != "stat-metric-prefix" && !ELSEWHERE.iter().any(|(name, _)| name == key) {
+        } else if !known && key != "stat-metric-prefix" {
             warnings.push(format!("{at}: `{key}` in section [{}] is not known and ignored", section.name));
         }
     }
@@ -212,20 +209,28 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_in_force_is_warned_of_with_its_line() {
-        let (quotas, warnings) = read(
-            "[a]\nnamespaces = 20\nlogical-size = max\nphysical-size = 1,000\nstat-metric-prefix = \"x.\"\nmetric = 5\n\
-             [b]\n[a]\nmetrics = 3\n",
+    fn every_limit_of_go_carbon_is_read() {
+        let text = "[/]\nnamespaces = 20\nmetrics = 10,000,000\nlogical-size = 2,500,000,000,000\n\
+                    physical-size = 250,000\ndata-points = 200,000,000,000\nthroughput = max\n";
+        assert_eq!(
+            shown(text),
+            ["[/] q.conf:1 at most 10000000 metrics, 9223372036854775807 points per minute, 20 namespaces, \
+              200000000000 data points, 2500000000000 bytes as whisper files, 250000 bytes on disk"]
         );
+        assert_eq!(read(text).1, [""; 0]);
+    }
+
+    #[test]
+    fn what_is_not_in_force_is_warned_of_with_its_line() {
+        let (quotas, warnings) =
+            read("[a]\nstat-metric-prefix = \"x.\"\nmetric = 5\n[b]\n[a]\nmetrics = 3\n");
         assert_eq!(quotas.unwrap().len(), 2);
         assert_eq!(
             warnings,
             [
-                "q.conf:2: namespaces = 20 in section [a] is not in force here: limit `metrics`, or name the namespaces that may exist in [rules]",
-                "q.conf:4: physical-size = 1000 in section [a] is not in force here: limit `metrics`; files of a fixed size do not exist here",
-                "q.conf:5: `stat-metric-prefix` in section [a] is not used: the quotas' numbers are at /internal/metrics and /internal/quotas",
-                "q.conf:6: `metric` in section [a] is not known and ignored",
-                "q.conf:1: section [a] is not in force: that at line 8 is",
+                "q.conf:2: `stat-metric-prefix` in section [a] is not used: the quotas' numbers are at /internal/metrics and /internal/quotas",
+                "q.conf:3: `metric` in section [a] is not known and ignored",
+                "q.conf:1: section [a] is not in force: that at line 5 is",
             ]
         );
     }

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use ahash::AHashMap;
+use ahash::{AHashMap, AHashSet};
 
 use super::Leave;
 use super::account::{Account, Limit};
 use super::charge::Charge;
-use super::matching::{Asked, Matching};
+use super::matching::{self, Asked, Matching};
+use super::stock::{Size, Stock};
 use crate::auth::Sender;
 use crate::config::Quota;
 use crate::telemetry::QuotaUse;
@@ -16,6 +17,9 @@ use plumbago_model::{MetricId, Reject};
 
 /// The place of an account.
 type AccountId = u32;
+
+/// The place of a namespace.
+type NamespaceId = u32;
 
 /// Accounts to which the same metrics belong. The first is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -61,12 +65,36 @@ impl Held {
     }
 }
 
-/// The accounts of one set.
+/// What the metrics of one set have in common.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+struct Membership {
+    accounts: Box<[AccountId]>,
+    namespaces: Box<[NamespaceId]>,
+    size: Size,
+}
+
+/// The metrics of one membership.
 #[derive(Debug, Default)]
 struct Set {
-    accounts: Box<[AccountId]>,
-    /// Of these, those that limit points.
+    membership: Arc<Membership>,
+    /// Of the accounts, those that limit points.
     metered: Box<[AccountId]>,
+}
+
+/// A directory directly below that of an account which limits them.
+#[derive(Debug)]
+struct Namespace {
+    of: AccountId,
+    metrics: u64,
+}
+
+/// What a quota applies to a name by, where its directories have accounts of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Member<'a> {
+    quota: usize,
+    directory: &'a str,
+    /// The directory directly below it, if the quota limits those.
+    namespace: Option<&'a str>,
 }
 
 #[derive(Debug, Default)]
@@ -76,8 +104,10 @@ pub(super) struct Ledger {
     accounts: Vec<Account>,
     /// Accounts by quota and directory.
     places: AHashMap<(usize, Box<str>), AccountId>,
+    namespaces: Vec<Namespace>,
+    known_namespaces: AHashMap<(AccountId, Box<str>), NamespaceId>,
     sets: Vec<Set>,
-    known_sets: AHashMap<Box<[AccountId]>, SetId>,
+    known_sets: AHashMap<Arc<Membership>, SetId>,
     counted: Belonging,
     /// The quotas by which creators of metrics were bound, where names do not tell.
     owners: AHashMap<MetricId, Arc<str>>,
@@ -103,7 +133,7 @@ impl Ledger {
             owners: old.owners.clone(),
             ..Self::default()
         };
-        new.set(Vec::new());
+        new.set(Membership::default());
         // Each shows its numbers from the beginning; directories come with their first metric.
         for (place, quota) in quotas.iter().enumerate() {
             if !matches!(quota.reach, crate::config::Reach::Directories(_)) {
@@ -119,15 +149,24 @@ impl Ledger {
     }
 
     /// May this sender create a metric? Counts it if not.
-    pub(super) fn may_create(&self, name: &str, sender: &Sender, now: u32) -> Result<Leave, Reject> {
+    pub(super) fn may_create(
+        &self,
+        name: &str,
+        size: Size,
+        sender: &Sender,
+        now: u32,
+    ) -> Result<Leave, Reject> {
         let asked = self.matching.asked(sender);
-        for (quota, directory) in self.members(name, &asked) {
-            let Some(held) = self.quotas.get(quota) else { continue };
-            let known = self.find(quota, directory);
+        for member in self.members(name, &asked) {
+            let Some(held) = self.quotas.get(member.quota) else { continue };
+            let known = self.find(member).and_then(|id| self.accounts.get(id as usize));
             let limits = &held.quota.limits;
+            let coming = Stock { namespaces: u64::from(self.opens(member)), ..Stock::one(size) };
             let limit = match known {
-                Some(account) => account.limit_of_new(limits, now),
-                None => Account::new(quota, directory, limits).limit_of_new(limits, now),
+                Some(account) => account.limit_of_new(limits, coming, now),
+                None => {
+                    Account::new(member.quota, member.directory, limits).limit_of_new(limits, coming, now)
+                }
             };
             if let Some(limit) = limit {
                 held.refuse(limit, 1);
@@ -138,31 +177,45 @@ impl Ledger {
         }
         let own = self.matching.own(name, &asked).and_then(|place| self.quotas.get(place));
         let owner = own.filter(|held| held.quota.asks_for_sender()).map(|held| held.quota.name.clone());
-        Ok(Leave { owner })
+        Ok(Leave { owner, size })
     }
 
-    /// For each of these names, have its quotas room for a metric that comes from elsewhere? Counts it if not.
-    pub(super) fn have_room<'a>(&'a self, names: &[&'a str], sender: &Sender) -> Vec<bool> {
+    /// For each of these metrics that come from elsewhere the limit that has no room for it, if there is one. Counts it then.
+    pub(super) fn full<'a>(&'a self, metrics: &[(&'a str, Size)], sender: &Sender) -> Vec<Option<Limit>> {
         let asked = self.matching.asked(sender);
-        let mut coming: AHashMap<(usize, &str), u64> = AHashMap::new();
-        let mut has_room = |name: &'a str| {
-            let members = self.members(name, &asked);
-            let full = members.iter().filter_map(|&(quota, directory)| {
-                let held = self.quotas.get(quota)?;
-                let there = self.find(quota, directory).map_or(0, |account| account.metrics);
-                let coming = coming.get(&(quota, directory)).copied().unwrap_or(0);
-                let is_full = held.quota.limits.metrics.is_some_and(|most| there + coming >= most);
-                is_full.then_some(held)
-            });
-            let full: Vec<&Held> = full.collect();
-            full.iter().for_each(|held| held.refuse(Limit::Metrics, 1));
-            let has_room = full.iter().all(|held| held.quota.dry_run);
-            if has_room {
-                members.iter().for_each(|member| *coming.entry(*member).or_default() += 1);
+        let mut coming: AHashMap<(usize, &str), Stock> = AHashMap::new();
+        let mut opened: AHashSet<Member<'_>> = AHashSet::new();
+        let full = |&(name, size): &(&'a str, Size)| {
+            let (members, mut refused) = (self.members(name, &asked), None);
+            let mut granted = Vec::with_capacity(members.len());
+            for member in members {
+                let Some(held) = self.quotas.get(member.quota) else { continue };
+                let key = (member.quota, member.directory);
+                let opens = self.opens(member) && !opened.contains(&member);
+                let one = Stock { namespaces: u64::from(opens), ..Stock::one(size) };
+                let mut all = coming.get(&key).copied().unwrap_or_default();
+                all.add(one);
+                let known = self.find(member).and_then(|id| self.accounts.get(id as usize));
+                let limit = match known {
+                    Some(account) => account.limit_of_stock(&held.quota.limits, all),
+                    None => Account::new(member.quota, "", &held.quota.limits)
+                        .limit_of_stock(&held.quota.limits, all),
+                };
+                if let Some(limit) = limit {
+                    held.refuse(limit, 1);
+                    refused = refused.or(Some(limit).filter(|_| !held.quota.dry_run));
+                }
+                granted.push((key, one, member));
             }
-            has_room
+            if refused.is_none() {
+                for (key, one, member) in granted {
+                    coming.entry(key).or_default().add(one);
+                    opened.extend((one.namespaces > 0).then_some(member));
+                }
+            }
+            refused
         };
-        names.iter().map(|&name| has_room(name)).collect()
+        metrics.iter().map(full).collect()
     }
 
     /// Counts a metric that is created by leave.
@@ -170,25 +223,25 @@ impl Ledger {
         if let Some(owner) = &leave.owner {
             self.own(id, owner);
         }
-        let set = self.place(id, name);
-        for account in self.accounts_of(set) {
-            if let Some(account) = self.accounts.get_mut(account as usize) {
+        let membership = self.place(id, name, leave.size);
+        for account in &membership.accounts {
+            if let Some(account) = self.accounts.get_mut(*account as usize) {
                 account.create(now);
             }
         }
     }
 
     /// Counts a metric, if it is not counted.
-    pub(super) fn count(&mut self, id: MetricId, name: &str) {
-        if self.counted.get(id).is_some() {
-            return;
+    pub(super) fn count(&mut self, id: MetricId, name: &str, size: Size) {
+        if self.counted.get(id).is_none() {
+            self.place(id, name, size);
         }
-        let set = self.place(id, name);
-        for account in self.accounts_of(set) {
-            if let Some(account) = self.accounts.get_mut(account as usize) {
-                account.metrics += 1;
-            }
-        }
+    }
+
+    /// A metric that is counted is kept in another way.
+    pub(super) fn resize(&mut self, id: MetricId, size: Size) {
+        let Some(old) = self.leave(id) else { return };
+        self.enter(id, Membership { size, ..Membership::clone(&old) });
     }
 
     /// Notes by whose quota a metric is counted.
@@ -202,18 +255,51 @@ impl Ledger {
     }
 
     pub(super) fn rename(&mut self, id: MetricId, name: &str) {
-        self.leave(id);
-        self.count(id, name);
+        let size = self.leave(id).map(|old| old.size).unwrap_or_default();
+        self.count(id, name, size);
     }
 
-    fn leave(&mut self, id: MetricId) {
-        self.by_sender.values_mut().for_each(|belonging| _ = belonging.remove(id));
-        let Some(set) = self.counted.remove(id) else { return };
-        for account in self.accounts_of(set) {
-            if let Some(account) = self.accounts.get_mut(account as usize) {
-                account.metrics = account.metrics.saturating_sub(1);
+    /// Puts a metric into a set, and counts it.
+    fn enter(&mut self, id: MetricId, membership: Membership) -> Arc<Membership> {
+        let set = self.set(membership);
+        self.counted.put(id, set);
+        let membership = self.membership(set);
+        for account in &membership.accounts {
+            if let Some(account) = self.accounts.get_mut(*account as usize) {
+                account.stock.add(Stock::one(membership.size));
             }
         }
+        for namespace in &membership.namespaces {
+            let Some(namespace) = self.namespaces.get_mut(*namespace as usize) else { continue };
+            namespace.metrics += 1;
+            if let Some(account) =
+                self.accounts.get_mut(namespace.of as usize).filter(|_| namespace.metrics == 1)
+            {
+                account.stock.namespaces += 1;
+            }
+        }
+        membership
+    }
+
+    /// Takes a metric out of its set.
+    fn leave(&mut self, id: MetricId) -> Option<Arc<Membership>> {
+        self.by_sender.values_mut().for_each(|belonging| _ = belonging.remove(id));
+        let membership = self.counted.remove(id).map(|set| self.membership(set))?;
+        for account in &membership.accounts {
+            if let Some(account) = self.accounts.get_mut(*account as usize) {
+                account.stock.remove(Stock::one(membership.size));
+            }
+        }
+        for namespace in &membership.namespaces {
+            let Some(namespace) = self.namespaces.get_mut(*namespace as usize) else { continue };
+            namespace.metrics -= 1;
+            if let Some(account) =
+                self.accounts.get_mut(namespace.of as usize).filter(|_| namespace.metrics == 0)
+            {
+                account.stock.namespaces -= 1;
+            }
+        }
+        Some(membership)
     }
 
     /// Where the points of a sender go.
@@ -227,7 +313,8 @@ impl Ledger {
     /// Finds out where a sender's points of a metric go.
     pub(super) fn learn(&mut self, id: MetricId, name: &str, sender: &Sender) {
         let asked = self.matching.asked(sender);
-        let set = self.set_of(name, &asked);
+        let membership = self.membership_of(name, &asked, Size::default());
+        let set = self.set(membership);
         self.by_sender.entry(asked).or_default().put(id, set);
     }
 
@@ -282,16 +369,31 @@ impl Ledger {
     }
 
     /// The quotas of a name and the directories for which they apply.
-    fn members<'a>(&'a self, name: &'a str, asked: &Asked) -> Vec<(usize, &'a str)> {
-        let own = self.matching.own(name, asked).map(|quota| (quota, ""));
-        let root = self.matching.root().map(|quota| (quota, ""));
-        let above = self.matching.above(name).map(|above| (above.quota, above.directory));
-        own.into_iter().chain(root).chain(above).collect()
+    fn members<'a>(&'a self, name: &'a str, asked: &Asked) -> Vec<Member<'a>> {
+        let own = self.matching.own(name, asked).map(|quota| (quota, "", None));
+        let root = self.matching.root().map(|quota| (quota, "", matching::top(name)));
+        let above = self.matching.above(name);
+        let above = above.map(|above| (above.quota, above.directory, above.namespace));
+        let limits_namespaces =
+            |quota: usize| self.quotas.get(quota).is_some_and(|held| held.quota.limits.namespaces.is_some());
+        let all = own.into_iter().chain(root).chain(above);
+        all.map(|(quota, directory, namespace)| Member {
+            quota,
+            directory,
+            namespace: namespace.filter(|_| limits_namespaces(quota)),
+        })
+        .collect()
     }
 
-    fn find(&self, quota: usize, directory: &str) -> Option<&Account> {
-        let id = self.places.get(&(quota, Box::from(directory)))?;
-        self.accounts.get(*id as usize)
+    /// Would a metric be the first in its namespace?
+    fn opens(&self, member: Member<'_>) -> bool {
+        let Some(name) = member.namespace else { return false };
+        let known = self.find(member).and_then(|account| self.known_namespaces.get(&(account, name.into())));
+        known.and_then(|id| self.namespaces.get(*id as usize)).is_none_or(|namespace| namespace.metrics == 0)
+    }
+
+    fn find(&self, member: Member<'_>) -> Option<AccountId> {
+        self.places.get(&(member.quota, Box::from(member.directory))).copied()
     }
 
     fn account(&mut self, quota: usize, directory: &str) -> AccountId {
@@ -304,27 +406,39 @@ impl Ledger {
         id
     }
 
+    fn namespace(&mut self, of: AccountId, name: &str) -> NamespaceId {
+        let next = u32::try_from(self.namespaces.len()).unwrap_or(u32::MAX);
+        let id = *self.known_namespaces.entry((of, name.into())).or_insert(next);
+        if id == next {
+            self.namespaces.push(Namespace { of, metrics: 0 });
+        }
+        id
+    }
+
     /// Puts a metric where its name and its creator say.
-    fn place(&mut self, id: MetricId, name: &str) -> SetId {
+    fn place(&mut self, id: MetricId, name: &str, size: Size) -> Arc<Membership> {
         let owner = self.owners.get(&id);
         let owner = owner.and_then(|owner| self.quotas.iter().position(|held| held.quota.name == **owner));
-        let set = self.set_of(name, &Asked(owner.into_iter().collect()));
-        self.counted.put(id, set);
-        set
+        let membership = self.membership_of(name, &Asked(owner.into_iter().collect()), size);
+        self.enter(id, membership)
     }
 
-    fn set_of(&mut self, name: &str, asked: &Asked) -> SetId {
-        let members: Vec<(usize, String)> = self
-            .members(name, asked)
-            .into_iter()
-            .map(|(quota, directory)| (quota, directory.to_owned()))
-            .collect();
-        let accounts = members.iter().map(|(quota, directory)| self.account(*quota, directory)).collect();
-        self.set(accounts)
+    fn membership_of(&mut self, name: &str, asked: &Asked, size: Size) -> Membership {
+        let owned = |member: Member<'_>| {
+            (member.quota, member.directory.to_owned(), member.namespace.map(str::to_owned))
+        };
+        let members: Vec<_> = self.members(name, asked).into_iter().map(owned).collect();
+        let (mut accounts, mut namespaces) = (Vec::with_capacity(members.len()), Vec::new());
+        for (quota, directory, namespace) in members {
+            let account = self.account(quota, &directory);
+            accounts.push(account);
+            namespaces.extend(namespace.map(|name| self.namespace(account, &name)));
+        }
+        Membership { accounts: accounts.into(), namespaces: namespaces.into(), size }
     }
 
-    fn set(&mut self, accounts: Vec<AccountId>) -> SetId {
-        if let Some(known) = self.known_sets.get(accounts.as_slice()) {
+    fn set(&mut self, membership: Membership) -> SetId {
+        if let Some(known) = self.known_sets.get(&membership) {
             return *known;
         }
         let limits_points = |id: &AccountId| {
@@ -332,10 +446,11 @@ impl Ledger {
             let held = account.and_then(|account| self.quotas.get(account.quota));
             held.is_some_and(|held| held.quota.limits.points_per_minute.is_some())
         };
-        let metered = accounts.iter().copied().filter(limits_points).collect();
+        let metered = membership.accounts.iter().copied().filter(limits_points).collect();
         let id = SetId(u32::try_from(self.sets.len()).unwrap_or(u32::MAX));
-        self.known_sets.insert(accounts.clone().into(), id);
-        self.sets.push(Set { accounts: accounts.into(), metered });
+        let membership = Arc::new(membership);
+        self.known_sets.insert(Arc::clone(&membership), id);
+        self.sets.push(Set { membership, metered });
         id
     }
 
@@ -345,18 +460,17 @@ impl Ledger {
         self.accounts.len()
     }
 
-    /// Quota, directory and metrics of each account that has any, in order.
+    /// Quota, directory and stock of each account.
     #[cfg(test)]
-    pub(super) fn metrics(&self) -> Vec<(usize, String, u64)> {
-        let used = self.accounts.iter().filter(|account| account.metrics > 0);
-        let mut metrics: Vec<_> =
-            used.map(|account| (account.quota, account.directory.to_string(), account.metrics)).collect();
-        metrics.sort();
-        metrics
+    pub(super) fn stocks(&self) -> Vec<((usize, String), Stock)> {
+        self.accounts
+            .iter()
+            .map(|account| ((account.quota, account.directory.to_string()), account.stock))
+            .collect()
     }
 
-    fn accounts_of(&self, set: SetId) -> Box<[AccountId]> {
-        self.sets.get(set.0 as usize).map(|set| set.accounts.clone()).unwrap_or_default()
+    fn membership(&self, set: SetId) -> Arc<Membership> {
+        self.sets.get(set.0 as usize).map(|set| Arc::clone(&set.membership)).unwrap_or_default()
     }
 }
 
@@ -364,11 +478,8 @@ impl Held {
     /// Nothing is said of a limit that there is not, but for the number of metrics.
     fn usage(&self, limit: Limit, (used, directory): (u64, &str)) -> Option<QuotaUse> {
         let Quota { name, origin, limits, dry_run, .. } = &self.quota;
-        let (most, per) = match limit {
-            Limit::Metrics => (limits.metrics, 1.0),
-            Limit::NewMetrics => (limits.new_metrics_per_minute, 1.0),
-            Limit::Points => (limits.points_per_minute, 60.0),
-        };
+        let most = limit.most(limits);
+        let per = if limit == Limit::Points { 60.0 } else { 1.0 };
         if most.is_none() && limit != Limit::Metrics {
             return None;
         }

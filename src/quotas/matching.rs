@@ -37,6 +37,18 @@ pub struct Above<'a> {
     pub directory: &'a str,
     /// The place of the quota.
     pub quota: usize,
+    /// The directory directly below it that the metric is in, if it is in one.
+    pub namespace: Option<&'a str>,
+}
+
+/// The part of a name that is in the tree: of a series with tags that is its name.
+fn path(name: &str) -> &str {
+    if name::is_tagged(name) { name::tag(name, "name") } else { name }
+}
+
+/// The directory at the top that holds a metric, if it is in one.
+pub(super) fn top(name: &str) -> Option<&str> {
+    path(name).split_once('.').map(|(top, _)| top)
 }
 
 impl Matching {
@@ -79,7 +91,7 @@ impl Matching {
 
     /// The directories above a metric that have quotas, from the top.
     pub fn above<'a>(&'a self, name: &'a str) -> impl Iterator<Item = Above<'a>> + 'a {
-        let path = if name::is_tagged(name) { name::tag(name, "name") } else { name };
+        let path = path(name);
         let mut rest = 0;
         let mut depth = 0;
         self.directories.iter().filter_map(move |(&wanted, quotas)| {
@@ -90,7 +102,8 @@ impl Matching {
             }
             let directory = path.get(..rest.checked_sub(1)?)?;
             let quota = quotas.iter().find(|(_, glob)| glob.matches(directory))?.0;
-            Some(Above { directory, quota })
+            let namespace = path.get(rest..)?.split_once('.').map(|(namespace, _)| namespace);
+            Some(Above { directory, quota, namespace })
         })
     }
 

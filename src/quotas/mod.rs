@@ -11,6 +11,7 @@
 //! |--------------|-----------------------------------------------------------------------------|
 //! | `matching`   | which quotas apply to a name                                                |
 //! | `account`    | what one quota, or one directory of it, has and had                         |
+//! | `stock`      | what metrics take as long as there are any                                  |
 //! | `window`     | the points of a minute                                                      |
 //! | `ledger`     | all accounts, and the metrics that belong to them                           |
 //! | `charge`     | points that were taken, and are given back if they are not stored           |
@@ -19,6 +20,7 @@ mod account;
 mod charge;
 mod ledger;
 mod matching;
+mod stock;
 mod window;
 
 #[cfg(test)]
@@ -26,6 +28,7 @@ mod tests;
 
 pub use charge::Charge;
 pub use matching::{Asked, Matching};
+pub use stock::Size;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -35,6 +38,7 @@ use parking_lot::RwLock;
 use crate::auth::Sender;
 use crate::config::Quota;
 use crate::telemetry::QuotaUse;
+use account::Limit;
 use ledger::{Ledger, SetId};
 use plumbago_model::{MetricId, Reject};
 
@@ -47,6 +51,8 @@ pub struct Quotas {
     meters_points: AtomicBool,
     /// Does any ask who sends?
     asks_for_sender: AtomicBool,
+    /// Does any limit what metrics take?
+    asks_for_size: AtomicBool,
     ledger: RwLock<Ledger>,
 }
 
@@ -55,6 +61,8 @@ pub struct Quotas {
 pub struct Leave {
     /// The quota by which it stays counted although its name does not tell, because of who creates it.
     pub owner: Option<String>,
+    /// How much the metric will take.
+    pub size: Size,
 }
 
 impl Quotas {
@@ -64,6 +72,7 @@ impl Quotas {
             on: AtomicBool::default(),
             meters_points: AtomicBool::default(),
             asks_for_sender: AtomicBool::default(),
+            asks_for_size: AtomicBool::default(),
             ledger: RwLock::default(),
         };
         new.replace(quotas);
@@ -77,6 +86,7 @@ impl Quotas {
         self.meters_points
             .store(quotas.iter().any(|quota| quota.limits.points_per_minute.is_some()), Ordering::Relaxed);
         self.asks_for_sender.store(quotas.iter().any(Quota::asks_for_sender), Ordering::Relaxed);
+        self.asks_for_size.store(quotas.iter().any(|quota| quota.limits.ask_for_size()), Ordering::Relaxed);
         self.on.store(!quotas.is_empty(), Ordering::Relaxed);
     }
 
@@ -100,12 +110,17 @@ impl Quotas {
         self.meters_points.load(Ordering::Relaxed)
     }
 
-    /// May this sender create a metric? Counts it if not. Nothing is taken yet.
-    pub fn may_create(&self, name: &str, sender: &Sender, now: u32) -> Result<Leave, Reject> {
+    /// The size of a metric, or nothing if no quota asks for it.
+    pub fn size(&self, of: impl FnOnce() -> Size) -> Size {
+        if self.asks_for_size.load(Ordering::Relaxed) { of() } else { Size::default() }
+    }
+
+    /// May this sender create a metric of this size? Counts it if not. Nothing is taken yet.
+    pub fn may_create(&self, name: &str, size: Size, sender: &Sender, now: u32) -> Result<Leave, Reject> {
         if !self.is_on() {
             return Ok(Leave::default());
         }
-        self.ledger.read().may_create(name, sender, now)
+        self.ledger.read().may_create(name, size, sender, now)
     }
 
     /// Counts a metric that is created by leave, and the point that creates it.
@@ -115,19 +130,28 @@ impl Quotas {
         }
     }
 
-    /// For each of these names, have its quotas room for a metric that comes from elsewhere? Counts it if not.
-    pub fn have_room(&self, names: &[&str], sender: &Sender) -> Vec<bool> {
+    /// For each of these metrics that come from elsewhere the limit that has no room for it, if there is one. Counts it then.
+    pub fn full(&self, metrics: &[(&str, Size)], sender: &Sender) -> Vec<Option<&'static str>> {
         if !self.is_on() {
-            return vec![true; names.len()];
+            return vec![None; metrics.len()];
         }
-        self.ledger.read().have_room(names, sender)
+        let full = self.ledger.read().full(metrics, sender);
+        full.into_iter().map(|limit| limit.map(Limit::label)).collect()
     }
 
     /// Counts metrics that there are, whatever the limits say, unless they are counted already.
-    pub fn count<'a>(&self, metrics: impl IntoIterator<Item = (MetricId, &'a str)>) {
+    pub fn count<'a>(&self, metrics: impl IntoIterator<Item = (MetricId, &'a str, Size)>) {
         if self.is_on() {
             let mut ledger = self.ledger.write();
-            metrics.into_iter().for_each(|(id, name)| ledger.count(id, name));
+            metrics.into_iter().for_each(|(id, name, size)| ledger.count(id, name, size));
+        }
+    }
+
+    /// These metrics are kept in another way.
+    pub fn resize(&self, metrics: impl IntoIterator<Item = (MetricId, Size)>) {
+        if self.asks_for_size.load(Ordering::Relaxed) {
+            let mut ledger = self.ledger.write();
+            metrics.into_iter().for_each(|(id, size)| ledger.resize(id, size));
         }
     }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::config::{Ingest, Place, PolicyMatcher};
+use crate::quotas::Size;
 use crate::rollup::{Points, PointsError};
 use plumbago_model::{Arrival, MetricId, PolicyId, Reject};
 
@@ -47,6 +48,11 @@ impl Creator {
         let id = self.next;
         self.next = MetricId(id.0 + 1);
         id
+    }
+
+    /// How much a metric of this name will take.
+    pub(super) fn size(&self, name: &str, arrival: Arrival) -> Size {
+        Size::of(&self.rules.policy_for(name, arrival).policy.retention)
     }
 
     pub(super) fn take_token(&mut self) -> Result<(), Reject> {

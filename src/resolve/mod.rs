@@ -18,7 +18,7 @@ use parking_lot::Mutex;
 use crate::auth::Sender;
 use crate::config::{Ingest, PolicyMatcher, Quota};
 use crate::index::SharedIndex;
-use crate::quotas::{Charge, Leave, Quotas};
+use crate::quotas::{Charge, Leave, Quotas, Size};
 use crate::rollup::{Points, PointsError};
 use crate::telemetry::Telemetry;
 use plumbago_model::{Arrival, Batch, MetricId, Point, Policy, PolicyId, Reject, name};
@@ -164,10 +164,24 @@ impl Resolver {
             return;
         }
         for from in (0..bound.0).step_by(COUNTED_AT_ONCE) {
-            let index = self.index.read();
             let ids = (from..bound.0).take(COUNTED_AT_ONCE).map(MetricId);
-            self.quotas.count(ids.filter_map(|id| Some((id, index.name(id)?))));
+            let sized: Vec<(MetricId, Size)> = ids.map(|id| (id, self.size(id))).collect();
+            let index = self.index.read();
+            self.quotas.count(sized.into_iter().filter_map(|(id, size)| Some((id, index.name(id)?, size))));
         }
+    }
+
+    /// How much a metric takes, if a quota asks for that.
+    pub fn size(&self, id: MetricId) -> Size {
+        self.quotas.size(|| {
+            let policy = self.points.state(id).and_then(|(policy, _)| self.points.policies().get(policy));
+            policy.map(|policy| Size::of(&policy.retention)).unwrap_or_default()
+        })
+    }
+
+    /// These metrics have other policies.
+    pub fn resize(&self, metrics: &[(MetricId, Arc<Policy>)]) {
+        self.quotas.resize(metrics.iter().map(|(id, policy)| (*id, Size::of(&policy.retention))));
     }
 
     /// A metric has left the index.
@@ -181,13 +195,16 @@ impl Resolver {
         let mut creator = self.creator.lock();
         let mut fresh = Fresh::default();
         let mut seen: HashSet<&str> = HashSet::new();
+        let mut sizes = Vec::new();
         for (name, policy) in metrics {
             if self.index.read().lookup(name.as_bytes()).is_none() && seen.insert(name) {
+                sizes.push(self.quotas.size(|| Size::of(&policy.retention)));
                 let policy = self.points.intern_policy(policy, now)?;
                 fresh.metrics.push((creator.next_id(), policy, name));
             }
         }
-        self.quotas.count(fresh.metrics.iter().map(|(id, _, name)| (*id, *name)));
+        let sized = fresh.metrics.iter().zip(sizes);
+        self.quotas.count(sized.map(|((id, _, name), size)| (*id, *name, size)));
         self.create(&fresh, now)
             .inspect_err(|_| fresh.metrics.iter().for_each(|(id, ..)| self.quotas.forget(*id)))?;
         Ok(fresh.metrics.into_iter().map(|(id, ..)| id).collect())
@@ -288,7 +305,9 @@ impl Resolver {
                 continue;
             }
             // Quotas go first: what they refuse must not use up what there is for all.
-            let leave = sender.map_or(Ok(Leave::default()), |by| self.quotas.may_create(name, by, now));
+            let size = self.quotas.size(|| creator.size(name, arrival));
+            let unasked = || Ok(Leave { size, ..Leave::default() });
+            let leave = sender.map_or_else(unasked, |by| self.quotas.may_create(name, size, by, now));
             let granted = leave.and_then(|leave| {
                 values.check(&index, name)?;
                 self.may_create(creator, index.len() + fresh.metrics.len())?;

@@ -9,6 +9,7 @@ use super::engine::{Engine, now};
 use crate::auth::Sender;
 use crate::bundle::{Archive, Bundle, fit};
 use crate::http::{ImportOptions, Imported, Moving};
+use crate::quotas::Size;
 use crate::rollup::Load;
 use plumbago_model::{MetricId, Policy, QueryError, Reject, name};
 
@@ -155,15 +156,14 @@ impl Engine {
         imported: &mut Imported,
     ) -> Vec<(String, Arc<Policy>)> {
         let mut fresh: Vec<(String, Arc<Policy>)> = fresh.into_iter().collect();
-        let names: Vec<&str> = fresh.iter().map(|(name, _)| &**name).collect();
-        let mut have_room = self.quotas.have_room(&names, sender).into_iter();
+        let size = |policy: &Policy| self.quotas.size(|| Size::of(&policy.retention));
+        let sized: Vec<(&str, Size)> = fresh.iter().map(|(name, policy)| (&**name, size(policy))).collect();
+        let mut full = self.quotas.full(&sized, sender).into_iter();
         fresh.retain(|(name, _)| {
-            let has_room = have_room.next().unwrap_or(true);
-            if !has_room {
-                self.telemetry.reject(Reject::Quota, 1);
-                imported.refused.push((name.clone(), format!("{} (metrics)", Reject::Quota.label())));
-            }
-            has_room
+            let Some(limit) = full.next().flatten() else { return true };
+            self.telemetry.reject(Reject::Quota, 1);
+            imported.refused.push((name.clone(), format!("{} ({limit})", Reject::Quota.label())));
+            false
         });
         fresh
     }

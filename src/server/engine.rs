@@ -194,7 +194,9 @@ impl Engine {
         for (id, policy) in metrics {
             changes.push((*id, self.points.intern_policy(policy, now())?));
         }
-        self.points.correct_policies(&changes, now())
+        self.points.correct_policies(&changes, now())?;
+        self.resolver.resize(metrics);
+        Ok(())
     }
 
     /// Forgets metrics, their names and their points, on this machine.

@@ -40,6 +40,7 @@ impl Engine {
     }
 
     fn make_findable(&self, id: MetricId, name: &str) -> Result<(), String> {
+        let size = self.resolver.size(id);
         let mut index = self.index.write();
         if is_findable(&index, id) {
             return Ok(());
@@ -47,7 +48,7 @@ impl Engine {
         index.remove(id);
         let inserted = index.insert(id, name).map_err(|error| error.to_string());
         if inserted.is_ok() {
-            self.quotas.count([(id, name)]);
+            self.quotas.count([(id, name, size)]);
         }
         self.telemetry.metrics.set(index.len() as u64);
         inserted

@@ -98,7 +98,9 @@ impl Engine {
             numbers.insert(text, number);
             changes.push((*id, number));
         }
-        self.points.move_to(&changes, now())
+        self.points.move_to(&changes, now())?;
+        self.resolver.resize(metrics);
+        Ok(())
     }
 
     /// The metrics that rules would move. In a store that others write to, that is those whose policy is that of the old rules.

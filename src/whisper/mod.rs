@@ -39,7 +39,7 @@ pub use merge::Stretch;
 pub use method::Method;
 pub use reader::{Reader, Series, parse};
 pub use tree::{Found, Skip, Skipped, Tree};
-pub use writer::{encode, write};
+pub use writer::{encode, file_bytes, write};
 
 /// Bytes of a point in a ring or a buffer: time stamp and value.
 const POINT_BYTES: usize = 12;

@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use plumbago_model::{Point, Policy, Stage};
+use plumbago_model::{Point, Policy, Retention, Stage};
 
 use super::POINT_BYTES;
 use super::error::WriteError;
@@ -136,6 +136,11 @@ fn check_points(archive: usize, stage: &Stage, points: &[Point]) -> Result<(), W
         return Err(WriteError::TooWide { archive, slots: stage.points, step, first, last: before });
     }
     Ok(())
+}
+
+/// Bytes of a file with these archives, which has all of them from the beginning.
+pub fn file_bytes(retention: &Retention) -> u64 {
+    header_bytes(retention.stages()) + retention.stages().iter().map(archive_bytes).sum::<u64>()
 }
 
 fn header_bytes(stages: &[Stage]) -> u64 {

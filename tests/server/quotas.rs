@@ -205,13 +205,13 @@ fn a_reload_puts_changed_quotas_in_force() {
     fs::write(&config, "[[quota]]\nname = \"a\"\nmatch = \"a\"\nmetrics = 1\n").unwrap();
     let server = setup.environment("PLUMBAGO_CONFIG", &config.display().to_string()).start();
     assert_eq!(write(&server, &["a.x.1", "a.y.1"]), (200, 1, 1));
-    fs::write(&file, "[a.*]\nmetrics = 2\nnamespaces = 5\n[/]\nmetrics = 4\n").unwrap();
+    fs::write(&file, "[a.*]\nmetrics = 2\nstat-metric-prefix = \"x.\"\n[/]\nmetrics = 4\n").unwrap();
     fs::write(&config, "ingest.quotas_file = \"storage-quotas.conf\"\n").unwrap();
     let reloaded = server.post("/internal/reload", &[]);
     let json: Value = serde_json::from_str(&reloaded.body).unwrap();
     assert_eq!(json["needs_restart"], json!([]), "{json}");
     assert!(
-        json["warnings"][0].as_str().unwrap().contains("storage-quotas.conf:3: namespaces = 5"),
+        json["warnings"][0].as_str().unwrap().contains("storage-quotas.conf:3: `stat-metric-prefix`"),
         "{json}"
     );
     assert_eq!((used(&server, "a.*"), used(&server, "/")), (1, 1));
@@ -222,6 +222,51 @@ fn a_reload_puts_changed_quotas_in_force() {
     let refused = server.post("/internal/reload", &[]);
     assert!(refused.body.contains("storage-quotas.conf:2: quota `a.*`: metrics = few"), "{}", refused.body);
     assert_eq!(used(&server, "/"), 4, "the old ones stay in force");
+}
+
+#[test]
+fn go_carbons_file_limits_namespaces_and_what_metrics_take() {
+    let setup = Setup::new();
+    let [file, schemas] =
+        ["storage-quotas.conf", "storage-schemas.conf"].map(|name| setup.directory().join(name));
+    // 60 points, and 600: as whisper files 748 bytes and 7228.
+    fs::write(
+        &schemas,
+        "[long]\npattern = long$\nretentions = 60s:10h\n[rest]\npattern = .*\nretentions = 60s:1h\n",
+    )
+    .unwrap();
+    fs::write(
+        &file,
+        "[/]\nnamespaces = 2\n[a]\ndata-points = 720\n[b]\nlogical-size = 1,500\n[*.*]\nnamespaces = 1\n",
+    )
+    .unwrap();
+    let server = setup
+        .set("ingest.quotas_file", "storage-quotas.conf")
+        .set("retention.schemas", "storage-schemas.conf")
+        .start();
+    let names = ["a.x", "a.long", "a.z", "a.w", "b.x.y.1", "b.x.y.2", "b.x.z.3", "c.x", "d"];
+    assert_eq!(
+        write(&server, &names),
+        (200, 6, 3),
+        "a.w is a point too many, b.x.z and c are namespaces too many"
+    );
+    let of = |quota: &str, limit: &str| {
+        server.counter(&format!("plumbago_quota_used{{quota=\"{quota}\",limit=\"{limit}\"}}"))
+    };
+    assert_eq!((of("/", "namespaces"), of("a", "data-points"), of("b", "logical-size")), (2, 720, 1496));
+    assert_eq!(write(&server, &["b.w"]), (429, 0, 1));
+    // What the rules keep is what counts, also when they change.
+    fs::write(&schemas, "[rest]\npattern = .*\nretentions = 60s:1h\n").unwrap();
+    assert_eq!(server.post("/internal/reload", &[]).status, 200);
+    assert_eq!(of("a", "data-points"), 180);
+    let (_, setup) = server.stop("TERM");
+    let server = setup.start();
+    let of = |quota: &str, limit: &str| {
+        server.counter(&format!("plumbago_quota_used{{quota=\"{quota}\",limit=\"{limit}\"}}"))
+    };
+    assert_eq!((of("/", "namespaces"), of("a", "data-points"), of("b", "logical-size")), (2, 180, 1496));
+    assert_eq!(server.post("/internal/delete", &[("query", "b.**")]).status, 200);
+    assert_eq!(write(&server, &["c.x", "b.x"]), (200, 1, 1));
 }
 
 #[test]

@@ -45,7 +45,7 @@ pub use policy::{Policy, PolicyId};
 pub use query_error::{Cause, QueryError};
 pub use reading::Reading;
 pub use reject::Reject;
-pub use retention::{Retention, RetentionError, parse_duration_secs};
+pub use retention::{POINT_BYTES, Retention, RetentionError, parse_duration_secs};
 pub use role::Role;
 pub use scope::{Place, Scope, Trail};
 pub use selection::Selection;
