@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
+use std::net::{Shutdown, TcpStream};
 
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
@@ -37,7 +37,7 @@ struct Tree {
 fn tree() -> impl Strategy<Value = Tree> {
     let parents = prop::collection::vec(any::<prop::sample::Index>(), 8..14);
     let homes = prop::collection::vec(any::<prop::sample::Index>(), 16..28);
-    let tags = prop::collection::vec((0..3_u8, 0..3_u8, 0..4_u8), 4..12);
+    let tags = prop::collection::vec((0..3_u8, 0..3_u8, 0..4_u8, any::<bool>()), 4..12);
     (parents, homes, tags).prop_map(|(parents, homes, tags)| {
         let mut directories = vec![String::new()];
         for (nth, parent) in parents.iter().enumerate() {
@@ -51,7 +51,12 @@ fn tree() -> impl Strategy<Value = Tree> {
             let dot = if home.is_empty() { "" } else { "." };
             names.insert(format!("{home}{dot}n{nth}y"));
         }
-        names.extend(tags.iter().map(|(name, dc, host)| format!("t{name}y;dc=v{dc}y;host=h{host}y")));
+        // Ceres' calls see those of a tenant.
+        let tagged = |(name, dc, host, is_ceres): &(u8, u8, u8, bool)| {
+            let tenant = if *is_ceres { ";tenant=acme" } else { "" };
+            format!("t{name}y;dc=v{dc}y;host=h{host}y{tenant}")
+        };
+        names.extend(tags.iter().map(tagged));
         Tree { names: names.into_iter().collect(), directories: directories.split_off(1) }
     })
 }
@@ -80,12 +85,18 @@ fn words(bytes: &[u8]) -> BTreeSet<String> {
 /// A way to ask.
 #[derive(Clone, Debug)]
 enum Door {
-    /// A path in which `{}` is what is asked for.
+    /// A path in which `{}` is what is asked for, and `{start}` some minutes ago.
     Path(&'static str),
     /// The same, with something in the body.
     Form(&'static str, &'static str),
+    /// JSON in the body, in which `@` is what is asked for.
+    Json(&'static str, &'static str),
     /// A message of carbonapi.
     Message(&'static str),
+    /// Carbon's cache queries, which know no users: a pickle in which `@` is what is asked for.
+    Cached(&'static str),
+    /// A line of KairosDB's telnet protocol, which knows no users either.
+    Telnet(&'static str),
     /// A command.
     Command(&'static [&'static str]),
 }
@@ -155,6 +166,56 @@ const DOORS: &[Door] = &[
     Door::Message("/metrics/find/"),
     Door::Message("/render/"),
     Door::Message("/info/"),
+    // KairosDB.
+    Door::Path("/api/v1/metricnames"),
+    Door::Path("/api/v1/metricnames?prefix={}"),
+    Door::Path("/api/v1/tagnames"),
+    Door::Path("/api/v1/tagvalues"),
+    Door::Json(
+        "/api/v1/datapoints/query",
+        r#"{"start_absolute":1,"metrics":[{"name":"@","group_by":[{"name":"tag","tags":["dc","host"]}]}]}"#,
+    ),
+    Door::Json(
+        "/api/v1/datapoints/query",
+        r#"{"start_relative":{"value":1,"unit":"hours"},"metrics":[{"name":"@","tags":{"dc":["v0y","v1y","v2y"]},"aggregators":[{"name":"sum","sampling":{"value":1,"unit":"years"}}]}]}"#,
+    ),
+    Door::Json("/api/v1/datapoints/query/tags", r#"{"start_absolute":1,"metrics":[{"name":"@"}]}"#),
+    Door::Path("/api/v1/catalog/metrics?limit=100"),
+    Door::Path("/api/v1/catalog/metrics?prefix=t"),
+    Door::Path("/api/v1/catalog/tags?metric={}"),
+    Door::Path("/api/v1/catalog/tags?metric={}&tag=dc"),
+    Door::Path("/api/v1/catalog/tags?metric={}&tag=host"),
+    Door::Path("/api/v1/catalog/cardinality"),
+    Door::Path("/api/v1/catalog/windows?metric={}"),
+    // OpenTSDB.
+    Door::Path("/api/suggest?type=metrics"),
+    Door::Path("/api/suggest?type=metrics&q={}"),
+    Door::Path("/api/suggest?type=tagk"),
+    Door::Path("/api/suggest?type=tagv"),
+    Door::Path("/api/query?start=1h-ago&m=sum:{}"),
+    Door::Path("/api/query?start=1h-ago&m=sum:{}%7Bhost=*,dc=*%7D"),
+    Door::Json(
+        "/api/query",
+        r#"{"start":"1h-ago","queries":[{"aggregator":"none","metric":"@","tags":{"dc":"*"}}]}"#,
+    ),
+    Door::Form("/api/suggest", "type=tagv&max=100"),
+    // Ceres.
+    Door::Path("/api/metadata/metricNames?tenant=acme"),
+    Door::Path("/api/metadata/tagKeys?tenant=acme&metricName={}"),
+    Door::Path("/api/metadata/tagValues?tenant=acme&metricName={}&tagKey=host"),
+    Door::Path("/api/metadata/tagValues?tenant=acme&metricName={}&tagKey=dc"),
+    Door::Path("/api/query?tenant=acme&metricName={}&tag=dc=v0y&start={start}"),
+    Door::Path(
+        "/api/query?tenant=acme&metricName={}&tag=dc=v1y&start={start}&aggregator=sum&granularity=PT1M",
+    ),
+    Door::Path(
+        "/api/query?tenant=acme&metricName={}&tag=dc=v2y&start={start}&aggregator=count&granularity=PT1M",
+    ),
+    // Those that know no users.
+    Door::Cached("(dS'type'\nS'cache-query'\nsS'metric'\nS'@'\ns."),
+    Door::Cached("(dS'type'\nS'cache-query-bulk'\nsS'metrics'\n(lS'@'\naS'n0y'\nas."),
+    Door::Cached("(dS'type'\nS'get-metadata'\nsS'metric'\nS'@'\nsS'key'\nS'aggregationMethod'\ns."),
+    Door::Telnet("@\nput @\nversion\n"),
     // Operators.
     Door::Path("/internal/cardinality?depth=3&limit=100"),
     Door::Path("/internal/cardinality?below={}"),
@@ -186,11 +247,35 @@ impl Door {
         let encoded: String = asked.bytes().map(|byte| format!("%{byte:02X}")).collect();
         let login = format!("Authorization: Bearer {}\r\n", house.token(user));
         match self {
-            Self::Path(path) => send(house, "GET", &path.replace("{}", &encoded), &login, b""),
+            Self::Path(path) => {
+                let start = jiff::Timestamp::from_second(now() as i64 - 600).unwrap().to_string();
+                send(house, "GET", &path.replace("{}", &encoded).replace("{start}", &start), &login, b"")
+            }
             Self::Form(path, body) => {
                 let is_list = *body == "{}";
                 let body = body.replace("{}", if is_list { asked } else { &encoded });
                 send(house, "POST", path, &login, body.as_bytes())
+            }
+            Self::Json(path, body) => send(house, "POST", path, &login, body.replace('@', asked).as_bytes()),
+            Self::Cached(pickle) => {
+                let pickle = pickle.replace('@', asked);
+                let mut stream = TcpStream::connect(house.server.listener("queries")).unwrap();
+                stream
+                    .write_all(&[&(pickle.len() as u32).to_be_bytes(), pickle.as_bytes()].concat())
+                    .unwrap();
+                let mut length = [0; 4];
+                stream.read_exact(&mut length).unwrap();
+                let mut answer = vec![0; u32::from_be_bytes(length) as usize];
+                stream.read_exact(&mut answer).unwrap();
+                answer
+            }
+            Self::Telnet(lines) => {
+                let mut stream = TcpStream::connect(house.server.listener("telnet")).unwrap();
+                stream.write_all(lines.replace('@', asked).as_bytes()).unwrap();
+                stream.shutdown(Shutdown::Write).unwrap();
+                let mut answer = Vec::new();
+                stream.read_to_end(&mut answer).unwrap();
+                answer
             }
             Self::Message(path) => {
                 let login = format!("{login}Accept: application/x-carbonapi-v3-pb\r\n");
@@ -240,7 +325,9 @@ struct World {
 impl World {
     fn new(runner: &mut TestRunner) -> Self {
         let tree = tree().new_tree(runner).unwrap().current();
-        let setup = with_files(Setup::new());
+        let setup = with_files(Setup::new())
+            .set("listen.cache_query", "127.0.0.1:0")
+            .set("listen.kairosdb_telnet", "127.0.0.1:0");
         let mut users = Vec::new();
         for nth in 0..USERS {
             let scopes = scopes(&tree).new_tree(runner).unwrap().current();
@@ -313,7 +400,7 @@ fn no_answer_through_any_door_holds_what_is_outside() {
             let answer = DOORS[door].ask(&world.house, name, &asked);
             let mut found = words(&answer);
             // Errors repeat what was asked and what the caller is confined to, and a rename says where to.
-            let said = words(format!("{asked} {scope} d0y").as_bytes());
+            let said = words(format!("{asked} {scope} d0y {:?}", DOORS[door]).as_bytes());
             found.retain(|word| !said.contains(word));
             if scope.is_everything() && !found.is_empty() {
                 seen.borrow_mut().insert(door);
@@ -348,6 +435,7 @@ fn no_answer_through_any_door_holds_what_is_outside() {
             }
         }
         open.extend(seen.into_inner());
+        deletions(&world);
     }
     // These answer in numbers, or for the very name that was asked for.
     let says_no_names = |door: &Door| match door {
@@ -356,10 +444,16 @@ fn no_answer_through_any_door_holds_what_is_outside() {
                 .iter()
                 .any(|part| path.contains(part))
                 || path.contains("/browser/metric")
-                || *path == "/tags"
+                || ["/tags", "/api/v1/tagnames", "/api/suggest?type=tagk"].contains(path)
+                || ["/catalog/windows?metric={}", "/catalog/tags?metric={}"]
+                    .iter()
+                    .any(|end| path.ends_with(end))
+                || path.contains("/tagKeys")
                 || path.contains("/autoComplete/tags")
         }
         Door::Message(path) => *path == "/info/",
+        Door::Cached(_) | Door::Telnet(_) => true,
+        Door::Json(..) => false,
         Door::Form(path, _) => ["/internal/copy", "/internal/rename", "/internal/export"].contains(path),
         Door::Command(arguments) => ["du", "info"].contains(&arguments[0]),
     };
@@ -384,5 +478,32 @@ fn sums(world: &World) {
         let answer: Value = serde_json::from_str(body).unwrap_or_else(|error| panic!("{error}: {text}"));
         let sum = answer.pointer("/0/datapoints/0/0").and_then(Value::as_f64).unwrap_or_default();
         assert_eq!(sum, expected as f64, "{name} ({scope})");
+    }
+}
+
+/// What somebody deletes through any door is what is inside alone.
+fn deletions(world: &World) {
+    let mut left: BTreeSet<&str> = world.tree.names.iter().map(String::as_str).collect();
+    for (user, scope) in world.users.iter().filter(|(_, scope)| !scope.is_everything()) {
+        let own = login(&world.house, user);
+        for metric in world.tree.names.iter().map(|name| name.split(';').next().unwrap()) {
+            send(&world.house, "DELETE", &format!("/api/v1/metric/{metric}"), &own, b"");
+            let query = format!(r#"{{"start_absolute":1,"metrics":[{{"name":"{metric}"}}]}}"#);
+            send(&world.house, "POST", "/api/v1/datapoints/delete", &own, query.as_bytes());
+        }
+        send(&world.house, "POST", "/internal/delete?query=**", &own, b"");
+        for name in world.tree.names.iter().filter(|name| name.contains(';')) {
+            let name: String = name.bytes().map(|byte| format!("%{byte:02X}")).collect();
+            send(&world.house, "POST", &format!("/tags/delSeries?path={name}"), &own, b"");
+        }
+        left.retain(|name| !scope.covers(name));
+        let all = login(&world.house, "everything");
+        let index = send(&world.house, "GET", "/internal/names?query=**", &all, b"");
+        let tagged = send(&world.house, "GET", "/tags/findSeries?expr=name=~.", &all, b"");
+        let found = [String::from_utf8(index).unwrap(), String::from_utf8(tagged).unwrap()].concat();
+        for name in &world.tree.names {
+            let is_there = found.contains(&format!("\"{name}\""));
+            assert_eq!(is_there, left.contains(name.as_str()), "{name} after {user} ({scope}): {found}");
+        }
     }
 }
