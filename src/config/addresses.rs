@@ -1,7 +1,7 @@
 //! Which machines are meant: single addresses and whole networks.
 
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
 /// An address, or all that begin with the same bits.
@@ -19,6 +19,12 @@ impl Addresses {
     /// The addresses of a list.
     pub fn new(networks: Vec<Network>) -> Self {
         Self(networks)
+    }
+
+    /// This machine.
+    pub fn here() -> Self {
+        let network = |address: IpAddr, bits| Network { address, bits };
+        Self(vec![network(Ipv4Addr::LOCALHOST.into(), 8), network(Ipv6Addr::LOCALHOST.into(), 128)])
     }
 
     /// Are there none?
@@ -97,6 +103,13 @@ mod tests {
         assert!(has("2001:db8::/32", "2001:db8:1::5") && !has("2001:db8::/32", "2001:db9::5"));
         assert!(has("::/0", "2001:db9::5") && has("::1", "::1") && !has("::1", "::2"));
         assert!(has("192.0.2.128/25", "192.0.2.200") && !has("192.0.2.128/25", "192.0.2.100"));
+    }
+
+    #[test]
+    fn here_is_this_machine_alone() {
+        let here = |address: &str| Addresses::here().contains(address.parse().unwrap());
+        assert!(here("127.0.0.1") && here("127.3.2.1") && here("::1") && here("::ffff:127.0.0.1"));
+        assert!(!here("10.0.0.1") && !here("::2") && !here("128.0.0.1"));
     }
 
     #[test]

@@ -65,6 +65,12 @@ impl Intake {
         }
     }
 
+    /// The same for this machine only, unless somebody else is listed.
+    pub(super) fn at_home(&self) -> Self {
+        let allowed = if self.allowed.is_empty() { Addresses::here() } else { self.allowed.clone() };
+        Self { allowed, ..self.of(self.sender.clone()) }
+    }
+
     /// May somebody at this address send? Counts them if not.
     pub(super) fn allows(&self, sender: IpAddr) -> bool {
         let allowed = self.allowed.is_empty() || self.allowed.contains(sender);

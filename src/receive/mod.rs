@@ -121,9 +121,12 @@ impl Receiver {
         self.serve(Encrypted::<PickleFrames>::new(certificate, self.doorman.clone()), listener)
     }
 
-    /// Queries for points that are still in memory.
+    /// Queries for points that are still in memory. They know no users: where everybody else has to log in, only this machine is
+    /// answered, and who is listed.
     pub fn cache_queries(&self, listener: TcpListener, recent: Arc<dyn Recent>) -> JoinHandle<()> {
-        self.serve(Questions::new(recent), listener)
+        let guarded = self.doorman.is_some().then(|| Arc::new(self.intake.at_home()));
+        let intake = guarded.unwrap_or_else(|| Arc::clone(&self.intake));
+        tokio::spawn(tcp::serve(Questions::new(recent), listener, intake, self.stop.clone()))
     }
 
     /// Plaintext over UDP.

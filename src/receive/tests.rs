@@ -436,3 +436,19 @@ async fn a_busy_sink_loses_datagrams_and_counts_them() {
     assert_eq!(bench.names(1).await, ["c"]);
     bench.account(3, &[(Reject::Overload, 2)]);
 }
+
+#[test]
+fn at_home_only_this_machine_is_answered_unless_somebody_is_listed() {
+    let sink = Arc::new(Recorder {
+        points: Mutex::default(),
+        count: watch::Sender::new(0),
+        busy: AtomicUsize::new(0),
+        senders: None,
+    });
+    let intake = Intake::new(sink, Ingest::default(), Arc::default());
+    let (near, far) = ("127.0.0.1".parse().unwrap(), "192.0.2.1".parse().unwrap());
+    assert!(intake.allows(far), "nobody has to log in");
+    assert!(intake.at_home().allows(near) && !intake.at_home().allows(far));
+    let listed = intake.allowing(Addresses::new(vec!["192.0.2.0/24".parse().unwrap()])).at_home();
+    assert!(listed.allows(far) && !listed.allows(near));
+}
