@@ -15,7 +15,7 @@ use super::error::{Asked, Failure, JsonFailure};
 use super::find::to_json;
 use super::gate::Seen;
 use super::reply::Wrapping;
-use super::{Api, reply};
+use super::{Api, document, reply};
 use plumbago_model::{Cancel, Event, EventFilter, EventId, Phase, QueryError, TagFilter};
 
 /// An event in a list. Grafana is strict about the types, and its browsers about the order.
@@ -40,8 +40,12 @@ struct Detail<'a> {
 
 /// `POST /events/`: answered when the event is durable.
 pub(super) async fn add(Seen(api): Seen, posted: Result<Posted, Failure>) -> Result<Response, JsonFailure> {
-    let read = posted.and_then(|posted| Ok((read(&posted.bytes, Timestamp::now().as_second())?, posted)));
-    let (event, posted) = read.inspect_err(|_| api.telemetry.events_refused.add(1))?;
+    let read = async {
+        let posted = posted?;
+        let _lent = document::lend(&api, &posted.bytes).await?;
+        Ok::<_, Failure>((read(&posted.bytes, Timestamp::now().as_second())?, posted))
+    };
+    let (event, posted) = read.await.inspect_err(|_| api.telemetry.events_refused.add(1))?;
     let backend = Arc::clone(&api.backend);
     let work = move |_: &Cancel| {
         let (bytes, limit) = (event.bytes(), backend.max_event_bytes());

@@ -18,6 +18,7 @@ mod ceres;
 mod clock;
 mod connections;
 mod copying;
+mod document;
 mod endpoints;
 mod erase;
 mod error;

@@ -8,12 +8,11 @@ use axum::response::{IntoResponse as _, Response};
 use tokio::task::spawn_blocking;
 
 use super::KairosFailure;
-use super::query::{now, wanted};
+use super::query::{now, read, wanted};
 use crate::http::call::Posted;
 use crate::http::error::Failure;
 use crate::http::gate::{Audit, Seen};
 use crate::http::{Api, Wanted};
-use crate::kairosdb::Query;
 
 type Answer = Result<Response, KairosFailure>;
 
@@ -23,7 +22,7 @@ pub(in crate::http) async fn points(
     audit: Audit,
     posted: Result<Posted, Failure>,
 ) -> Answer {
-    let query = Query::parse(&posted?.bytes, now())?;
+    let query = read(&api, &posted?.bytes, now()).await?;
     let range = (query.start, query.end.unwrap_or(i64::MAX));
     let doomed = query.metrics.iter().map(|metric| (metric.name.clone(), wanted(metric))).collect();
     erase(api, audit, range, doomed).await

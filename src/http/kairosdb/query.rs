@@ -12,7 +12,7 @@ use crate::http::call::{Call, Posted};
 use crate::http::error::Failure;
 use crate::http::gate::{MayWrite, Seen};
 use crate::http::queries::Question;
-use crate::http::{Api, Backend, Wanted, reply};
+use crate::http::{Api, Backend, Wanted, document, reply};
 use crate::kairosdb::{Aggregator, MetricQuery, Queried, Query, Tags, Work, group, write_answer, write_tags};
 use plumbago_model::{Cancel, Phase};
 
@@ -51,8 +51,14 @@ pub(in crate::http) async fn get(
 /// `POST /api/v1/datapoints/query/tags`
 pub(in crate::http) async fn tags(Seen(api): Seen, posted: Result<Posted, Failure>) -> Answer {
     let Posted { bytes, question, .. } = posted?;
-    let query = Query::parse(&bytes, now())?;
+    let query = read(&api, &bytes, now()).await?;
     run(&api, &bytes, &question, move |backend, cancel| tags_of(backend, &query, cancel)).await
+}
+
+/// Reads the JSON of a query.
+pub(super) async fn read(api: &Api, json: &[u8], now: i64) -> Result<Query, KairosFailure> {
+    let _lent = document::lend(api, json).await?;
+    Ok(Query::parse(json, now)?)
 }
 
 async fn queried(
@@ -62,7 +68,7 @@ async fn queried(
     question: &Arc<Question>,
 ) -> Answer {
     let now = now();
-    let query = Query::parse(json, now)?;
+    let query = read(api, json, now).await?;
     let saves =
         |metric: &MetricQuery| metric.aggregators.iter().any(|one| matches!(one, Aggregator::SaveAs(_)));
     if !may_write && query.metrics.iter().any(saves) {

@@ -19,7 +19,7 @@ use crate::http::find::to_json;
 use crate::http::gate::Seen;
 use crate::http::params::Params;
 use crate::http::queries::Question;
-use crate::http::{Api, Backend, reply};
+use crate::http::{Api, Backend, document, reply};
 use crate::kairosdb::{Read, Tags};
 use plumbago_model::{Cancel, Phase, QueryError};
 
@@ -59,7 +59,9 @@ pub(in crate::http) async fn get(Seen(api): Seen, call: Result<Call, Failure>) -
 /// `POST /api/query`
 pub(in crate::http) async fn post(Seen(api): Seen, posted: Result<Posted, Failure>) -> Answer {
     let Posted { bytes, question, .. } = posted?;
+    let lent = document::lend(&api, &bytes).await?;
     let ask = Ask::read(&bytes, now()).map_err(Failure::Refused)?;
+    drop(lent);
     let question = question.worded(std::iter::once(&*String::from_utf8_lossy(&bytes)));
     run(&api, &question, ask).await
 }

@@ -71,7 +71,7 @@ impl Memory {
     }
 
     /// Bytes that one query may use.
-    pub(super) fn each(&self) -> usize {
+    pub(in crate::http) fn each(&self) -> usize {
         self.each
     }
 
@@ -222,7 +222,7 @@ impl Drop for Loan {
 }
 
 /// A number of bytes for a person: in MiB, and in KiB below one.
-pub(super) fn shown(bytes: usize) -> String {
+pub(in crate::http) fn shown(bytes: usize) -> String {
     match bytes >> 20 {
         0 => format!("{} KiB", bytes.div_ceil(1024)),
         mebibytes => format!("{mebibytes} MiB"),
