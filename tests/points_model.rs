@@ -300,12 +300,12 @@ impl World {
         let gone = (raw - written.raw.len()) as u64;
         written.direct.retain(|(_, time, _)| !(from..until).contains(time));
         let points = &self.engine().points;
-        let trial = points.erase(&[id], Stretch { from, until }, true).unwrap();
-        let erased = points.erase(&[id], Stretch { from, until }, false).unwrap();
+        let trial = points.count_erased(&[id], Stretch { from, until }, &Cancel::never()).unwrap();
+        let erased = points.erase(&[id], Stretch { from, until }).unwrap();
         assert_eq!(trial, erased);
         // Of the points that the map has, those past their retention may be gone from the store.
         assert!(erased[0].points <= gone, "{erased:?}, {gone}");
-        let again = points.erase(&[id], Stretch { from, until }, false).unwrap();
+        let again = points.erase(&[id], Stretch { from, until }).unwrap();
         assert_eq!((again[0].points, again[0].aggregates), (0, 0), "they were erased already");
     }
 
@@ -580,7 +580,7 @@ fn an_erased_slot_stays_erased_under_another_method() {
     }
     let (now, id) = (world.now, world.engine().id(MOVING).unwrap());
     let points = &world.engine().points;
-    let erased = points.erase(&[id], Stretch { from: now - 7200, until: now }, false).unwrap();
+    let erased = points.erase(&[id], Stretch { from: now - 7200, until: now }).unwrap();
     assert_eq!(erased[0].points, 60);
     assert!(erased[0].aggregates >= 10, "{erased:?}");
     let policy = points.intern_policy(&"360*10s:600*60s|max|0".parse().unwrap(), now).unwrap();

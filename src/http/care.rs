@@ -1,6 +1,7 @@
 //! Looking after the metrics of a running server: `/internal/delete`, `rename`, `clean`, `repair`, `usage`, `stats` and `info`.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -11,9 +12,15 @@ use super::call::Call;
 use super::error::{Asked, Failure};
 use super::find::to_json;
 use super::gate::{Audit, Seen};
+use super::queries::Question;
 use super::{Api, Checked, CopiedMetric, DeletedRange, Reloaded, RetentionPlan, reply};
 use crate::index::{Survey, Top};
-use plumbago_model::QueryError;
+use plumbago_model::{Cancel, Phase, QueryError};
+
+const JSON: &str = "application/json";
+
+/// How long work may take that changes nothing. To look at everything takes a while with many metrics.
+const PATIENCE: Duration = Duration::from_secs(600);
 
 /// What was deleted, or would be.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -112,10 +119,11 @@ pub struct Description {
     pub read: Option<u32>,
 }
 
-/// Looking after metrics.
+/// Looking after metrics. Work that changes nothing, trials included, ends when it is cancelled; what changes something goes on to its
+/// end.
 pub trait Care {
     /// Deletes the metrics that a glob matches, with their points; `;tag=GLOB` behind it means tagged ones. A trial only lists them.
-    fn delete_matching(&self, query: &str, trial: bool) -> Result<Deleted, QueryError>;
+    fn delete_matching(&self, query: &str, trial: bool, cancel: &Cancel) -> Result<Deleted, QueryError>;
 
     /// Renames a metric and everything below it, with its points. What has the new name already gets what it lacks. A trial only
     /// lists them.
@@ -128,19 +136,25 @@ pub trait Care {
     fn repair(&self, trial: bool) -> Result<Repaired, QueryError>;
 
     /// Deletes the points of the metrics that a glob matches from the first time on and before the second. A trial only counts.
-    fn delete_range(&self, query: &str, range: (u32, u32), trial: bool) -> Result<DeletedRange, QueryError>;
+    fn delete_range(
+        &self,
+        query: &str,
+        range: (u32, u32),
+        trial: bool,
+        cancel: &Cancel,
+    ) -> Result<DeletedRange, QueryError>;
 
     /// The names of all metrics that a glob matches, with tags and without; `;tag=GLOB` behind it means tagged ones.
-    fn names(&self, query: &str) -> Result<Vec<String>, QueryError>;
+    fn names(&self, query: &str, cancel: &Cancel) -> Result<Vec<String>, QueryError>;
 
     /// What the metrics at and below a glob take up.
-    fn usage(&self, query: &str) -> Result<Usage, QueryError>;
+    fn usage(&self, query: &str, cancel: &Cancel) -> Result<Usage, QueryError>;
 
     /// Numbers about the whole store.
     fn stats(&self) -> Result<Stats, QueryError>;
 
     /// The busiest prefixes, the newest metrics, and those that are never read.
-    fn top(&self, survey: &Survey) -> Result<Top, QueryError>;
+    fn top(&self, survey: &Survey, cancel: &Cancel) -> Result<Top, QueryError>;
 
     /// What is known about a metric, if it is there.
     fn describe_metric(&self, name: &str) -> Result<Option<Description>, QueryError>;
@@ -167,8 +181,8 @@ pub trait Care {
 /// `POST /internal/delete`: `query`, and `dry_run` to only list.
 pub(super) async fn delete(Seen(api): Seen, audit: Audit, call: Call) -> Result<Response, Failure> {
     let (query, trial) = (required(&call, "query")?, call.params.switch("dry_run")?);
-    answered(api, move |care| {
-        let deleted = care.delete_matching(&query, trial)?;
+    tried(api, &call.question, trial, move |care, cancel| {
+        let deleted = care.delete_matching(&query, trial, cancel)?;
         if !trial {
             audit.note("delete", &query, deleted.metrics.len() as u64);
         }
@@ -228,13 +242,13 @@ pub(super) async fn repair(Seen(api): Seen, audit: Audit, call: Call) -> Result<
 /// `GET /internal/names`: `query`.
 pub(super) async fn names(Seen(api): Seen, call: Call) -> Result<Response, Failure> {
     let query = required(&call, "query")?;
-    answered(api, move |care| care.names(&query).map(Some)).await
+    looked_up(api, &call.question, move |care, cancel| care.names(&query, cancel).map(Some)).await
 }
 
 /// `GET /internal/usage`: `query`.
 pub(super) async fn usage(Seen(api): Seen, call: Call) -> Result<Response, Failure> {
     let query = required(&call, "query")?;
-    answered(api, move |care| care.usage(&query).map(Some)).await
+    looked_up(api, &call.question, move |care, cancel| care.usage(&query, cancel).map(Some)).await
 }
 
 /// `GET /internal/stats`
@@ -260,11 +274,45 @@ pub(super) async fn answered<T: Serialize + Send + 'static>(
 ) -> Result<Response, Failure> {
     let work = spawn_blocking(move || {
         let care = api.backend.care().ok_or_else(Failure::no_store)?;
-        work(care).map_err(|error| Failure::of(error, Asked::Names))
+        json_of(work(care).map_err(|error| Failure::of(error, Asked::Names))?)
     });
-    let found = work.await.map_err(|_| Failure::Internal)??;
-    let found = found.ok_or_else(|| Failure::NotFound("there is no such metric".to_owned()))?;
-    let mut response = reply::body(StatusCode::OK, "application/json", to_json(&found));
+    let json = work.await.map_err(|_| Failure::Internal)??;
+    let mut response = reply::body(StatusCode::OK, JSON, json);
     reply::never_cached(&mut response);
     Ok(response)
+}
+
+/// Runs work that changes nothing, as a query: it is given up when its caller is gone, and operators see it among those that run.
+pub(super) async fn looked_up<T: Serialize + Send + 'static>(
+    api: Arc<Api>,
+    question: &Arc<Question>,
+    work: impl FnOnce(&dyn Care, &Cancel) -> Result<Option<T>, QueryError> + Send + 'static,
+) -> Result<Response, Failure> {
+    let backend = Arc::clone(&api.backend);
+    let work = move |cancel: &Cancel| {
+        cancel.begin(Phase::Find);
+        let care = backend.care().ok_or_else(Failure::no_store)?;
+        json_of(work(care, cancel).map_err(|error| Failure::of(error, Asked::Names))?)
+    };
+    let mut response = api.workers.run(question, PATIENCE, work).await?.reply(JSON);
+    reply::never_cached(&mut response);
+    Ok(response)
+}
+
+/// Runs a trial, which changes nothing, or the real thing.
+pub(super) async fn tried<T: Serialize + Send + 'static>(
+    api: Arc<Api>,
+    question: &Arc<Question>,
+    trial: bool,
+    work: impl FnOnce(&dyn Care, &Cancel) -> Result<Option<T>, QueryError> + Send + 'static,
+) -> Result<Response, Failure> {
+    match trial {
+        true => looked_up(api, question, work).await,
+        false => answered(api, move |care| work(care, &Cancel::never())).await,
+    }
+}
+
+fn json_of<T: Serialize>(found: Option<T>) -> Result<Vec<u8>, Failure> {
+    let found = found.ok_or_else(|| Failure::NotFound("there is no such metric".to_owned()))?;
+    Ok(to_json(&found))
 }

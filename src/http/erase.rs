@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::bundles::window;
 use super::call::Call;
-use super::care::{answered, required};
+use super::care::{required, tried};
 use super::error::Failure;
 use super::gate::{Audit, Seen};
 
@@ -45,8 +45,8 @@ pub(super) async fn delete_range(Seen(api): Seen, audit: Audit, call: Call) -> R
     if from >= until {
         return Err(Failure::Invalid(format!("`from` is {from}, which is not before `until`, {until}")));
     }
-    answered(api, move |care| {
-        let deleted = care.delete_range(&query, (from, until), trial)?;
+    tried(api, &call.question, trial, move |care, cancel| {
+        let deleted = care.delete_range(&query, (from, until), trial, cancel)?;
         if !trial {
             let what = format!("{query} from {from} until {until}");
             audit.note("delete-range", &what, deleted.metrics.len() as u64);

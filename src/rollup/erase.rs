@@ -12,7 +12,8 @@ use super::points::{Points, PointsError};
 use super::view::{View, better};
 use crate::store::{Column, StoreError};
 use plumbago_model::{
-    Aggregator, MetricId, Partial, Policy, PolicyId, SlotRange, Span, Stage, Stretch, Window,
+    Aggregator, Cancel, MetricId, Partial, Policy, PolicyId, QueryError, SlotRange, Span, Stage, Stretch,
+    Window,
 };
 
 /// Metrics of one commit, and slots from which on a commit takes no more metrics: cuts wait for each commit.
@@ -44,14 +45,30 @@ impl Points {
     /// before this call is erased, and it is durable when this returns; a point that comes meanwhile stays. A trial only counts.
     ///
     /// Where several servers share a store, this is this server's part.
-    pub fn erase(&self, ids: &[MetricId], stretch: Stretch, trial: bool) -> Result<Vec<Erased>, PointsError> {
+    pub fn erase(&self, ids: &[MetricId], stretch: Stretch) -> Result<Vec<Erased>, PointsError> {
         // From here on only what is in the store has to be erased. What comes into memory now is cut later, and so replaces it.
         self.cut_all()?;
         let mut erased = Vec::with_capacity(ids.len());
         while let Some(left) = ids.get(erased.len()..).filter(|left| !left.is_empty()) {
-            self.erase_some(left, stretch, trial, &mut erased)?;
+            self.erase_some(left, stretch, &mut erased)?;
         }
         Ok(erased)
+    }
+
+    /// Counts what [`Points::erase`] would erase, and changes nothing.
+    pub fn count_erased(
+        &self,
+        ids: &[MetricId],
+        stretch: Stretch,
+        cancel: &Cancel,
+    ) -> Result<Vec<Erased>, QueryError> {
+        self.cut_all()?;
+        let count = |&id: &MetricId| {
+            cancel.check()?;
+            let _no_cut = self.cutting.lock();
+            Ok(self.erase_metric(id, stretch, &mut Work::default())?)
+        };
+        ids.iter().map(count).collect()
     }
 
     /// Erases as many of these metrics as one commit takes.
@@ -59,7 +76,6 @@ impl Points {
         &self,
         ids: &[MetricId],
         stretch: Stretch,
-        trial: bool,
         erased: &mut Vec<Erased>,
     ) -> Result<(), PointsError> {
         let _one_at_a_time = self.cutting.lock();
@@ -71,7 +87,7 @@ impl Points {
                 break;
             }
         }
-        if trial || work.columns.is_empty() {
+        if work.columns.is_empty() {
             return Ok(());
         }
         work.columns.sort_by_key(|(stage, id, ..)| (*stage, *id));

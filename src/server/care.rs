@@ -16,9 +16,15 @@ use plumbago_model::{Cancel, Dates, MetricId, QueryError, Scope, Selection, Span
 /// Metrics deleted in one go: cuts wait for each.
 const DELETE_BATCH: usize = 10_000;
 
+/// Names looked at while the index is locked.
+const LOOKED_AT: u32 = 4096;
+
+/// Metrics whose chunks are looked at in one go.
+const READ_BATCH: usize = 10_000;
+
 impl Care for Engine {
-    fn delete_matching(&self, query: &str, trial: bool) -> Result<Deleted, QueryError> {
-        self.delete_matching_within(&Arc::default(), query, trial)
+    fn delete_matching(&self, query: &str, trial: bool, cancel: &Cancel) -> Result<Deleted, QueryError> {
+        self.delete_matching_within(&Arc::default(), query, trial, cancel)
     }
 
     fn rename(&self, from: &str, to: &str, trial: bool) -> Result<Renamed, QueryError> {
@@ -33,16 +39,23 @@ impl Care for Engine {
         self.repair_names(trial)
     }
 
-    fn delete_range(&self, query: &str, range: (u32, u32), trial: bool) -> Result<DeletedRange, QueryError> {
-        self.erase_matching(&Arc::default(), query, Stretch { from: range.0, until: range.1 }, trial)
+    fn delete_range(
+        &self,
+        query: &str,
+        range: (u32, u32),
+        trial: bool,
+        cancel: &Cancel,
+    ) -> Result<DeletedRange, QueryError> {
+        let range = Stretch { from: range.0, until: range.1 };
+        self.erase_matching(&Arc::default(), query, range, trial, cancel)
     }
 
-    fn names(&self, query: &str) -> Result<Vec<String>, QueryError> {
-        self.all_names_within(&Arc::default(), query)
+    fn names(&self, query: &str, cancel: &Cancel) -> Result<Vec<String>, QueryError> {
+        self.all_names_within(&Arc::default(), query, cancel)
     }
 
-    fn usage(&self, query: &str) -> Result<Usage, QueryError> {
-        self.usage_within(&Arc::default(), query)
+    fn usage(&self, query: &str, cancel: &Cancel) -> Result<Usage, QueryError> {
+        self.usage_within(&Arc::default(), query, cancel)
     }
 
     fn stats(&self) -> Result<Stats, QueryError> {
@@ -58,8 +71,8 @@ impl Care for Engine {
         })
     }
 
-    fn top(&self, survey: &Survey) -> Result<Top, QueryError> {
-        Ok(self.rank(&Scope::default(), survey))
+    fn top(&self, survey: &Survey, cancel: &Cancel) -> Result<Top, QueryError> {
+        self.rank(&Scope::default(), survey, cancel)
     }
 
     fn describe_metric(&self, name: &str) -> Result<Option<Description>, QueryError> {
@@ -133,15 +146,12 @@ impl Engine {
         scope: &Arc<Scope>,
         query: &str,
         trial: bool,
+        cancel: &Cancel,
     ) -> Result<Deleted, QueryError> {
         let selection = Selection::exactly(query)?;
-        let found = if selection.has_tags() {
-            self.selected(scope, &selection)
-        } else {
-            self.matching(scope, query)?
-        };
+        let found = self.chosen(scope, &selection, query, cancel)?;
         let only_directories =
-            found.is_empty() && !selection.has_tags() && self.has_directories(scope, query)?;
+            found.is_empty() && !selection.has_tags() && self.has_directories(scope, query, cancel)?;
         if !trial {
             let mut ids: Vec<MetricId> = found.iter().map(|(id, _)| *id).collect();
             ids.sort_unstable();
@@ -159,50 +169,92 @@ impl Engine {
         &self,
         scope: &Arc<Scope>,
         query: &str,
+        cancel: &Cancel,
     ) -> Result<Vec<String>, QueryError> {
         let selection = Selection::exactly(query)?;
-        Ok(self.selected(scope, &selection).into_iter().map(|(_, name)| name).collect())
+        Ok(self.selected(scope, &selection, cancel)?.into_iter().map(|(_, name)| name).collect())
     }
 
     /// What metrics take up, inside of a scope.
-    pub(super) fn usage_within(&self, scope: &Arc<Scope>, query: &str) -> Result<Usage, QueryError> {
-        let selection = Selection::with_all_below(query)?;
-        let ids: Vec<MetricId> = self.selected(scope, &selection).into_iter().map(|(id, _)| id).collect();
-        let bytes = self.chunk_bytes(&ids)?;
-        Ok(Usage { metrics: ids.len() as u64, bytes, points_in_log: self.points.held() as u64 })
-    }
-
-    /// The metrics of a selection, by ascending id.
-    pub(super) fn selected(&self, scope: &Scope, selection: &Selection) -> Vec<(MetricId, String)> {
-        let index = self.index.read();
-        let taken = |id: MetricId| {
-            let name = index.name(id).filter(|name| scope.covers(name)).and_then(|name| scope.shown(name))?;
-            selection.takes(&name).then(|| (id, name.into_owned()))
-        };
-        (0..self.points.id_bound()).map(MetricId).filter_map(taken).collect()
-    }
-
-    /// The metrics that a glob matches, in the whole store, inside of a scope.
-    pub(super) fn matching(
+    pub(super) fn usage_within(
         &self,
         scope: &Arc<Scope>,
         query: &str,
+        cancel: &Cancel,
+    ) -> Result<Usage, QueryError> {
+        let selection = Selection::with_all_below(query)?;
+        let found = self.selected(scope, &selection, cancel)?;
+        let ids: Vec<MetricId> = found.into_iter().map(|(id, _)| id).collect();
+        let mut bytes = 0;
+        for some in ids.chunks(READ_BATCH) {
+            cancel.check()?;
+            bytes += self.chunk_bytes(some)?;
+        }
+        Ok(Usage { metrics: ids.len() as u64, bytes, points_in_log: self.points.held() as u64 })
+    }
+
+    /// The metrics that a query means which has a selection.
+    pub(super) fn chosen(
+        &self,
+        scope: &Arc<Scope>,
+        selection: &Selection,
+        query: &str,
+        cancel: &Cancel,
+    ) -> Result<Vec<(MetricId, String)>, QueryError> {
+        match selection.has_tags() {
+            true => self.selected(scope, selection, cancel),
+            false => self.matching(scope, query, cancel),
+        }
+    }
+
+    /// The metrics of a selection, by ascending id. New metrics come in meanwhile.
+    fn selected(
+        &self,
+        scope: &Scope,
+        selection: &Selection,
+        cancel: &Cancel,
+    ) -> Result<Vec<(MetricId, String)>, QueryError> {
+        let (bound, mut found) = (self.points.id_bound(), Vec::new());
+        for from in (0..bound).step_by(LOOKED_AT as usize) {
+            cancel.check()?;
+            let index = self.index.read();
+            let taken = |id: MetricId| {
+                let name =
+                    index.name(id).filter(|name| scope.covers(name)).and_then(|name| scope.shown(name))?;
+                selection.takes(&name).then(|| (id, name.into_owned()))
+            };
+            let ids = (from..bound.min(from.saturating_add(LOOKED_AT))).map(MetricId);
+            found.extend(ids.filter_map(taken));
+        }
+        Ok(found)
+    }
+
+    /// The metrics that a glob matches, in the whole store, inside of a scope.
+    fn matching(
+        &self,
+        scope: &Arc<Scope>,
+        query: &str,
+        cancel: &Cancel,
     ) -> Result<Vec<(MetricId, String)>, QueryError> {
         let glob = Glob::parse(query)?;
         let Some(index) = self.whole_index() else {
             if scope.tenant().is_some() {
                 return Err(QueryError::invalid(UNKNOWN_DIRECTORIES));
             }
-            let mut found = self.store.upstream.find_leaves(self, &glob, usize::MAX, &Cancel::never())?;
+            let mut found = self.store.upstream.find_leaves(self, &glob, usize::MAX, cancel)?;
             found.retain(|(_, name)| scope.covers(name));
             return Ok(found);
         };
-        index.within(scope).find_leaves(&glob, FindLimits::NONE, &Cancel::never())
+        index.within(scope).find_leaves(&glob, FindLimits::NONE, cancel)
     }
 
-    pub(super) fn has_directories(&self, scope: &Arc<Scope>, query: &str) -> Result<bool, QueryError> {
-        let found =
-            self.index.within(scope).find(&Glob::parse(query)?, FindLimits::NONE, &Cancel::never())?;
+    pub(super) fn has_directories(
+        &self,
+        scope: &Arc<Scope>,
+        query: &str,
+        cancel: &Cancel,
+    ) -> Result<bool, QueryError> {
+        let found = self.index.within(scope).find(&Glob::parse(query)?, FindLimits::NONE, cancel)?;
         Ok(found.iter().any(|node| node.directory))
     }
 }

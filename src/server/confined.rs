@@ -438,8 +438,8 @@ impl Moving for Confined {
 }
 
 impl Care for Confined {
-    fn delete_matching(&self, query: &str, trial: bool) -> Result<Deleted, QueryError> {
-        self.engine.delete_matching_within(self.scope(), query, trial)
+    fn delete_matching(&self, query: &str, trial: bool, cancel: &Cancel) -> Result<Deleted, QueryError> {
+        self.engine.delete_matching_within(self.scope(), query, trial, cancel)
     }
 
     /// Everything at and below both names must be inside: otherwise it would move what is not there for the caller.
@@ -462,26 +462,32 @@ impl Care for Confined {
         self.whole()?.clean(secs, trial)
     }
 
-    fn delete_range(&self, query: &str, range: (u32, u32), trial: bool) -> Result<DeletedRange, QueryError> {
+    fn delete_range(
+        &self,
+        query: &str,
+        range: (u32, u32),
+        trial: bool,
+        cancel: &Cancel,
+    ) -> Result<DeletedRange, QueryError> {
         let range = Stretch { from: range.0, until: range.1 };
-        self.engine.erase_matching(self.scope(), query, range, trial)
+        self.engine.erase_matching(self.scope(), query, range, trial, cancel)
     }
 
     fn repair(&self, trial: bool) -> Result<Repaired, QueryError> {
         self.whole()?.repair(trial)
     }
 
-    fn top(&self, survey: &Survey) -> Result<Top, QueryError> {
-        Ok(self.engine.rank(self.scope(), survey))
+    fn top(&self, survey: &Survey, cancel: &Cancel) -> Result<Top, QueryError> {
+        self.engine.rank(self.scope(), survey, cancel)
     }
 
-    fn names(&self, query: &str) -> Result<Vec<String>, QueryError> {
-        self.engine.all_names_within(self.scope(), query)
+    fn names(&self, query: &str, cancel: &Cancel) -> Result<Vec<String>, QueryError> {
+        self.engine.all_names_within(self.scope(), query, cancel)
     }
 
-    fn usage(&self, query: &str) -> Result<Usage, QueryError> {
+    fn usage(&self, query: &str, cancel: &Cancel) -> Result<Usage, QueryError> {
         // What waits in the log is of the whole server.
-        Ok(Usage { points_in_log: 0, ..self.engine.usage_within(self.scope(), query)? })
+        Ok(Usage { points_in_log: 0, ..self.engine.usage_within(self.scope(), query, cancel)? })
     }
 
     fn stats(&self) -> Result<Stats, QueryError> {

@@ -9,7 +9,10 @@ use super::engine::{Engine, now};
 use super::local_metrics::above;
 use crate::http::{DeletedRange, DeletedSlots};
 use crate::rollup::{Erased, HeldSlots};
-use plumbago_model::{MetricId, QueryError, Scope, Selection, Stretch};
+use plumbago_model::{Cancel, MetricId, QueryError, Scope, Selection, Stretch};
+
+/// Metrics whose slots are counted between two looks at whether anybody waits for the answer.
+const COUNTED_AT_ONCE: usize = 64;
 
 impl Engine {
     /// Deletes what the metrics that match, inside of a scope, have in a stretch of time. A trial only counts.
@@ -19,18 +22,18 @@ impl Engine {
         query: &str,
         stretch: Stretch,
         trial: bool,
+        cancel: &Cancel,
     ) -> Result<DeletedRange, QueryError> {
         let selection = Selection::exactly(query)?;
-        let mut found = if selection.has_tags() {
-            self.selected(scope, &selection)
-        } else {
-            self.matching(scope, query)?
-        };
+        let mut found = self.chosen(scope, &selection, query, cancel)?;
         let only_directories =
-            found.is_empty() && !selection.has_tags() && self.has_directories(scope, query)?;
+            found.is_empty() && !selection.has_tags() && self.has_directories(scope, query, cancel)?;
         found.sort_unstable_by_key(|(id, _)| *id);
         let ids: Vec<MetricId> = found.iter().map(|(id, _)| *id).collect();
-        let erased = self.erase_metrics(&ids, stretch, trial)?;
+        let erased = match trial {
+            true => self.count_erased(&ids, stretch, cancel)?,
+            false => self.erase_metrics(&ids, stretch)?,
+        };
         let mut metrics = Vec::new();
         for ((_, name), Erased { points, aggregates, remade }) in found.into_iter().zip(erased) {
             if points + aggregates + remade > 0 {
@@ -44,46 +47,53 @@ impl Engine {
         Ok(DeletedRange { deleted: !trial, metrics, only_directories })
     }
 
-    /// Deletes what metrics, by ascending id, have in a stretch of time, and says what that was of each. A trial only counts.
+    /// Deletes what metrics, by ascending id, have in a stretch of time, and says what that was of each.
     pub(super) fn erase_metrics(
         &self,
         ids: &[MetricId],
         stretch: Stretch,
-        trial: bool,
     ) -> Result<Vec<Erased>, QueryError> {
-        match self.store.upstream.is_sole_writer() {
-            true => Ok(self.points.erase(ids, stretch, trial)?),
-            false => self.erase_for_all(ids, stretch, trial),
+        if self.store.upstream.is_sole_writer() {
+            return Ok(self.points.erase(ids, stretch)?);
         }
-    }
-
-    /// The same in a cluster. What is counted is what a query sees; what is made again at the edges is this server's part.
-    fn erase_for_all(
-        &self,
-        ids: &[MetricId],
-        stretch: Stretch,
-        trial: bool,
-    ) -> Result<Vec<Erased>, QueryError> {
         self.points.cut_all()?;
         let held = self.points.held_in(ids, stretch, now())?;
         let mut own = Vec::new();
-        let mut erase = |trial| {
-            own = self.points.erase(ids, stretch, trial).map_err(above)?;
+        let mut erase = || {
+            own = self.points.erase(ids, stretch).map_err(above)?;
             Ok(())
         };
-        if trial {
-            erase(true)?;
-        } else {
-            let doomed = self.doomed(ids);
-            let tombstones = self.store.upstream.erase(&doomed, stretch, now(), &mut || erase(false))?;
-            self.telemetry.tombstones.add(tombstones);
-        }
-        let counted = held.into_iter().zip(own);
-        let one = |(held, own): (HeldSlots, Erased)| Erased {
-            points: held.points,
-            aggregates: held.aggregates,
-            remade: own.remade,
-        };
-        Ok(counted.map(one).collect())
+        let tombstones = self.store.upstream.erase(&self.doomed(ids), stretch, now(), &mut erase)?;
+        self.telemetry.tombstones.add(tombstones);
+        Ok(seen(held, own))
     }
+
+    /// What a deletion would delete of each metric.
+    fn count_erased(
+        &self,
+        ids: &[MetricId],
+        stretch: Stretch,
+        cancel: &Cancel,
+    ) -> Result<Vec<Erased>, QueryError> {
+        let own = self.points.count_erased(ids, stretch, cancel)?;
+        if self.store.upstream.is_sole_writer() {
+            return Ok(own);
+        }
+        let mut held = Vec::with_capacity(ids.len());
+        for some in ids.chunks(COUNTED_AT_ONCE) {
+            cancel.check()?;
+            held.extend(self.points.held_in(some, stretch, now())?);
+        }
+        Ok(seen(held, own))
+    }
+}
+
+/// In a cluster, what is counted is what a query sees; what is made again at the edges is this server's part.
+fn seen(held: Vec<HeldSlots>, own: Vec<Erased>) -> Vec<Erased> {
+    let one = |(held, own): (HeldSlots, Erased)| Erased {
+        points: held.points,
+        aggregates: held.aggregates,
+        remade: own.remade,
+    };
+    held.into_iter().zip(own).map(one).collect()
 }

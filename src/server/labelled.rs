@@ -125,7 +125,7 @@ impl Engine {
             let Some(&(from, _)) = same.first() else { continue };
             let ids: Vec<MetricId> = same.iter().map(|(_, id)| *id).collect();
             let stretch = Stretch { from, until: seconds.until.saturating_add(1) };
-            let erased = self.erase_metrics(&ids, stretch, false)?;
+            let erased = self.erase_metrics(&ids, stretch)?;
             self.telemetry.slots_deleted.add(erased.iter().map(|one| one.points + one.aggregates).sum());
         }
         for batch in whole.chunks(DELETE_BATCH) {

@@ -72,7 +72,7 @@ impl LocalMetrics for Engine {
     }
 
     fn erase(&self, metrics: &[MetricId], stretch: Stretch) -> Result<(), StoreError> {
-        self.points.erase(metrics, stretch, false).map_err(above).map(drop)
+        self.points.erase(metrics, stretch).map_err(above).map(drop)
     }
 
     fn visit_running(

@@ -249,9 +249,10 @@ fn announce(engine: &Engine, sockets: &Sockets<TcpListener>, listeners: &Listene
     if let (Some(carbon), Some(http)) = (carbon, http) {
         let (ip, port) = (carbon.ip(), carbon.port());
         writeln!(out, "send      echo \"hello.world 42 $(date +%s)\" > /dev/tcp/{ip}/{port}")?;
+        let login = if engine.config.auth.is_on() { "-u NAME " } else { "" };
         writeln!(
             out,
-            "read      curl \"http://{http}/render?target=hello.world&from=-5min&format=json&noNullPoints=1\""
+            "read      curl {login}\"http://{http}/render?target=hello.world&from=-5min&format=json&noNullPoints=1\""
         )?;
     }
     writeln!(out, "ready")?;

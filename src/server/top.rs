@@ -2,7 +2,7 @@
 
 use super::engine::{Engine, now};
 use crate::index::{Ranking, Survey, Top};
-use plumbago_model::{Dates, MetricId, Scope};
+use plumbago_model::{Cancel, Dates, MetricId, QueryError, Scope};
 
 /// Names looked at while the index is locked.
 const LOOKED_AT: u32 = 1024;
@@ -10,12 +10,13 @@ const DAY: u32 = 86_400;
 
 impl Engine {
     /// Looks at all metrics inside of a scope. What other servers know of the metrics of a cluster is not in it.
-    pub(super) fn rank(&self, scope: &Scope, survey: &Survey) -> Top {
+    pub(super) fn rank(&self, scope: &Scope, survey: &Survey, cancel: &Cancel) -> Result<Top, QueryError> {
         let now = now();
         let received = self.points.received(now);
         let mut ranking = Ranking::new(survey);
         let bound = self.points.id_bound();
         for from in (0..bound).step_by(LOOKED_AT as usize) {
+            cancel.check()?;
             let ids: Vec<MetricId> =
                 (from..bound.min(from.saturating_add(LOOKED_AT))).map(MetricId).collect();
             let dates = self.store.upstream.dates(&ids);
@@ -34,12 +35,12 @@ impl Engine {
             }
         }
         let since = self.store.upstream.dates_since();
-        Top {
+        Ok(Top {
             metrics: ranking.metrics(),
             received: received.map(|received| ranking.received(received.since, now)),
             created: since.map(|_| ranking.created()),
             never_read: since.map(|_| ranking.never_read(since)),
-        }
+        })
     }
 
     /// When a metric was created and used, as far as this machine notes it.

@@ -11,6 +11,7 @@ use crate::bundle::{Bundle, Bundles, encode};
 use crate::config::Config;
 use crate::http::{Care, ImportOptions, Imported, Moving as _};
 use crate::server::Engine;
+use plumbago_model::Cancel;
 
 /// An open store, or the server in front of one.
 pub(super) enum Door {
@@ -80,7 +81,7 @@ impl Door {
     /// The names of all metrics that a glob matches; `;tag=GLOB` behind it means tagged ones.
     pub(super) fn names(&self, query: &str) -> Result<Vec<String>> {
         match self {
-            Self::Store(engine) => Ok(Care::names(&**engine, query)?),
+            Self::Store(engine) => Ok(Care::names(&**engine, query, &Cancel::never())?),
             Self::Server(server) => {
                 let answer = server.get("/internal/names", &[("query", query)])?;
                 serde_json::from_slice(&answer).context("the server's list of names")

@@ -10,7 +10,7 @@ use super::{asks_cluster, cluster, only_directories};
 use crate::cli::{Delete, Output, UsageError, to_stdout, words};
 use crate::config::Config;
 use crate::http::{Care as _, DeletedRange};
-use plumbago_model::Stretch;
+use plumbago_model::{Cancel, Stretch};
 
 /// Deletes the points of metrics in a stretch of time. The metrics stay.
 pub(super) fn delete_range(config: &Config, arguments: &Delete, output: Output) -> Result<()> {
@@ -26,7 +26,9 @@ pub(super) fn delete_range(config: &Config, arguments: &Delete, output: Output) 
 /// In the store, or through the server that runs on it.
 fn of_store(config: &Config, arguments: &Delete, (from, until): (u32, u32)) -> Result<DeletedRange> {
     Ok(match Door::out(config, arguments.server.url.as_deref())? {
-        Door::Store(engine) => engine.delete_range(&arguments.glob, (from, until), arguments.dry_run)?,
+        Door::Store(engine) => {
+            engine.delete_range(&arguments.glob, (from, until), arguments.dry_run, &Cancel::never())?
+        }
         Door::Server(server) => {
             let (from, until) = (from.to_string(), until.to_string());
             let trial = if arguments.dry_run { "1" } else { "0" };

@@ -12,13 +12,15 @@ use super::{canonical_name, nothing_matches, only_directories, print_deleted, pr
 use crate::cli::{Delete, Info, Output, Stats, Usage, UsageError, to_stdout, words};
 use crate::config::Config;
 use crate::http::{self, Care as _, CopiedMetric, Deleted, Description};
-use plumbago_model::{Policy, name};
+use plumbago_model::{Cancel, Policy, name};
 
 /// Deletes metrics with their points, in the store or through the server that runs on it.
 pub(super) fn delete(config: &Config, arguments: &Delete, output: Output) -> Result<()> {
     let door = Door::out(config, arguments.server.url.as_deref())?;
     let Deleted { metrics, only_directories: missed, .. } = match &door {
-        Door::Store(engine) => engine.delete_matching(&arguments.glob, arguments.dry_run)?,
+        Door::Store(engine) => {
+            engine.delete_matching(&arguments.glob, arguments.dry_run, &Cancel::never())?
+        }
         Door::Server(server) => {
             let trial = if arguments.dry_run { "1" } else { "0" };
             let params = [("query", &*arguments.glob), ("dry_run", trial)];
@@ -71,7 +73,7 @@ fn ask_to_copy(server: &Server, source: &str, target: &str, order: &Order) -> Re
 pub(super) fn du(config: &Config, arguments: &Usage, output: Output) -> Result<()> {
     let door = Door::out(config, arguments.server.url.as_deref())?;
     let used: http::Usage = match &door {
-        Door::Store(engine) => engine.usage(&arguments.glob)?,
+        Door::Store(engine) => engine.usage(&arguments.glob, &Cancel::never())?,
         Door::Server(server) => answer(&server.get("/internal/usage", &[("query", &arguments.glob)])?)?,
     };
     to_stdout(|out| {

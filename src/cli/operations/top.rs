@@ -12,6 +12,7 @@ use crate::cli::{self, Output, table, to_stdout, words};
 use crate::config::Config;
 use crate::http::Care as _;
 use crate::index::{Survey, Top};
+use plumbago_model::Cancel;
 
 /// Prints them. A stopped store knows nothing of the points that came in lately.
 pub(in crate::cli) fn top(config: &Config, arguments: &cli::Top, output: Output) -> Result<()> {
@@ -23,7 +24,7 @@ pub(in crate::cli) fn top(config: &Config, arguments: &cli::Top, output: Output)
         match Door::out(config, arguments.server.url.as_deref())? {
             Door::Server(server) => ask(&server, &survey)?,
             // The points in its log arrived before it stopped, so they tell no rate.
-            Door::Store(engine) => Top { received: None, ..engine.top(&survey)? },
+            Door::Store(engine) => Top { received: None, ..engine.top(&survey, &Cancel::never())? },
         }
     };
     if top.metrics == 0 && !survey.below.is_empty() {

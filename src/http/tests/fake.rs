@@ -107,7 +107,7 @@ impl Care for FakeBackend {
         Err(QueryError::invalid("storage-schemas.conf:3: `x` is no retention"))
     }
 
-    fn delete_matching(&self, query: &str, trial: bool) -> Result<Deleted, QueryError> {
+    fn delete_matching(&self, query: &str, trial: bool, _: &Cancel) -> Result<Deleted, QueryError> {
         Ok(Deleted { deleted: !trial, metrics: vec![query.to_owned()], only_directories: false })
     }
 
@@ -128,13 +128,14 @@ impl Care for FakeBackend {
         query: &str,
         (from, until): (u32, u32),
         trial: bool,
+        _: &Cancel,
     ) -> Result<DeletedRange, QueryError> {
         let (points, aggregates) = (u64::from(from), u64::from(until));
         let slots = DeletedSlots { name: query.to_owned(), points, aggregates, remade: 0 };
         Ok(DeletedRange { deleted: !trial, metrics: vec![slots], only_directories: false })
     }
 
-    fn names(&self, query: &str) -> Result<Vec<String>, QueryError> {
+    fn names(&self, query: &str, _: &Cancel) -> Result<Vec<String>, QueryError> {
         Ok(vec![query.to_owned()])
     }
 
@@ -154,7 +155,7 @@ impl Care for FakeBackend {
         Ok(Checked { metrics: LEAVES.len() as u64, ..Checked::default() })
     }
 
-    fn usage(&self, query: &str) -> Result<Usage, QueryError> {
+    fn usage(&self, query: &str, _: &Cancel) -> Result<Usage, QueryError> {
         Ok(Usage { metrics: query.len() as u64, ..Usage::default() })
     }
 
@@ -162,7 +163,7 @@ impl Care for FakeBackend {
         Ok(Stats { metrics: LEAVES.len() as u64, ..Stats::default() })
     }
 
-    fn top(&self, survey: &Survey) -> Result<Top, QueryError> {
+    fn top(&self, survey: &Survey, _: &Cancel) -> Result<Top, QueryError> {
         Ok(Top { metrics: (survey.below.len() + survey.depth + survey.limit) as u64, ..Top::default() })
     }
 

@@ -11,7 +11,7 @@ use crate::index::{Asked, FindLimits, Survey};
 use graphite_render::TimeRange;
 use graphite_render::source::TagQuery;
 use plumbago_model::glob::Glob;
-use plumbago_model::{TagFilter, Tenants};
+use plumbago_model::{Cancel, TagFilter, Tenants};
 
 const SCOPES: [&str; 9] = ["a", "a.b", "*.c", "**.b", "a.*.c", "{b,c}.a", "*;dc=x", "b;dc=*", "c.**"];
 const QUERIES: [&str; 9] = ["*", "**", "a.*", "*.b", "*.*.*", "a.b.c", "{a,b}.**", "**.c", "c"];
@@ -81,13 +81,13 @@ impl House {
         let fetched: Vec<&str> = fetched[0].iter().map(|series| &*series.name).collect();
         prop_assert_eq!(fetched, expected.clone());
         let care = self.seen.care().unwrap();
-        prop_assert_eq!(&care.delete_matching(query, true).unwrap().metrics, &expected);
-        let ranged = care.delete_range(query, (0, u32::MAX), true).unwrap().metrics;
+        prop_assert_eq!(&care.delete_matching(query, true, &Cancel::never()).unwrap().metrics, &expected);
+        let ranged = care.delete_range(query, (0, u32::MAX), true, &Cancel::never()).unwrap().metrics;
         prop_assert_eq!(ranged.into_iter().map(|m| m.name).collect::<Vec<_>>(), expected);
-        for name in care.names(query).unwrap() {
+        for name in care.names(query, &Cancel::never()).unwrap() {
             prop_assert!(self.scope.covers(&name), "{}", name);
         }
-        let used = care.usage(query).unwrap().metrics as usize;
+        let used = care.usage(query, &Cancel::never()).unwrap().metrics as usize;
         prop_assert!(used <= self.inside(|_| true).len());
         Ok(())
     }
