@@ -1,5 +1,6 @@
 //! The files as they are now. They are read again when they change; while one is invalid, what it said before stays in force.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -60,7 +61,12 @@ fn file<T: Default>(
     parse: impl FnOnce(&str) -> Result<T, String>,
 ) -> Result<T, FileError> {
     let Some(path) = path else { return Ok(T::default()) };
-    let text = std::fs::read_to_string(path).map_err(|error| error.to_string());
+    let text = std::fs::read_to_string(path).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => {
+            "there is no such file; `plumbago user add` makes it, and an empty one has nobody".to_owned()
+        }
+        _ => error.to_string(),
+    });
     text.and_then(|text| parse(&text)).map_err(|why| FileError { key, path: path.to_owned(), why })
 }
 

@@ -5,7 +5,9 @@ use std::net::TcpStream;
 
 use serde_json::{Value, json};
 
+use super::auth::https;
 use super::harness::{Server, Setup, now, wait_until};
+use super::tls::{self, Certificates, Sender};
 
 const MIB: u64 = 1 << 20;
 
@@ -51,6 +53,56 @@ fn a_crowd_of_connections_costs_little_and_others_are_served() {
         // The one that asks is open, too.
         server.counter("plumbago_http_connections") < 10 && server.counter("plumbago_connections") == 0
     });
+}
+
+/// What a client of each kind says once its handshake is over.
+const KINDS: [(&str, &[u8], usize); 4] = [
+    // Nothing at all; a request, and its answer; the beginning of HTTP/2, and the server's settings; a line of carbon's.
+    ("https, silent", b"", 0),
+    ("https, HTTP/1.1", b"GET /version HTTP/1.1\r\nhost: x\r\n\r\n", 12),
+    ("https, HTTP/2", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0", 9),
+    ("carbon", b"idle.metric 1 1\n", 0),
+];
+
+/// Ten thousand of them, over TLS, have 200 MB as well.
+#[test]
+fn idle_connections_over_tls_cost_little() {
+    const MANY: usize = 600;
+    let Some(certificates) = Certificates::make("idle_connections_over_tls_cost_little") else { return };
+    let server = certificates.setup().set("listen.https", "127.0.0.1:0").start();
+    let config = certificates.client("ca", None);
+    let mut http2 = config.clone();
+    http2.alpn_protocols = vec![b"h2".to_vec()];
+    let open = |kind: usize| -> Sender {
+        let (name, said, answered) = KINDS[kind];
+        let (to, config) = match name {
+            "carbon" => (tls::address(&server, "carbon"), &config),
+            "https, HTTP/2" => (https(&server), &http2),
+            _ => (https(&server), &config),
+        };
+        let mut stream = tls::connect(to, config.clone());
+        while stream.conn.is_handshaking() {
+            stream.conn.complete_io(&mut stream.sock).unwrap();
+        }
+        stream.write_all(said).unwrap();
+        stream.flush().unwrap();
+        stream.read_exact(&mut vec![0; answered]).unwrap();
+        stream
+    };
+    let mut held: Vec<Sender> = Vec::new();
+    for (kind, (name, ..)) in KINDS.iter().enumerate() {
+        // The first of a kind make what all share.
+        held.extend((0..50).map(|_| open(kind)));
+        let before = server.rss();
+        held.extend((0..MANY).map(|_| open(kind)));
+        wait_until("all connections", || {
+            let http = server.counter("plumbago_http_connections") - 1;
+            http + server.counter("plumbago_connections") == held.len() as u64
+        });
+        let each = server.rss().saturating_sub(before) / MANY as u64;
+        println!("{name}: {each} bytes a connection");
+        assert!(each < 30_000, "{name}: {each} bytes a connection");
+    }
 }
 
 #[test]

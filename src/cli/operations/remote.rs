@@ -190,7 +190,7 @@ impl Server {
         let read = stream.read_to_end(&mut answer);
         let end = memchr::memmem::find(&answer, b"\r\n\r\n");
         let Some(end) = end else {
-            sent.and(read.map(drop)).with_context(|| format!("talking to {authority}"))?;
+            sent.and(read.map(drop)).map_err(|error| broken(authority, error))?;
             bail!("the answer of {authority} ends early");
         };
         let answered = answer.split_off(end + 4);
@@ -266,6 +266,15 @@ fn encoded(text: &str) -> String {
         }
     }
     out
+}
+
+/// What happened to a connection. A certificate that is not trusted is usually that of an authority of one's own.
+fn broken(authority: &str, error: std::io::Error) -> anyhow::Error {
+    let hint = match error.to_string().contains("certificate") {
+        true => " (SSL_CERT_FILE names a file with certificates to trust in place of the system's)",
+        false => "",
+    };
+    anyhow::Error::new(error).context(format!("talking to {authority}{hint}"))
 }
 
 #[cfg(test)]

@@ -85,7 +85,7 @@ fn one_event_has_its_time_written_out() {
 #[test]
 fn errors_are_json_and_counted() {
     let server =
-        Server::with(config::Query { find_timeout: Duration::from_millis(30), ..Default::default() });
+        Server::with(config::Query { find_timeout: Duration::from_millis(500), ..Default::default() });
     let send = |method, path: &str, body: &str| {
         let reply = server.request(method, path, &[], body);
         let error: Value = serde_json::from_str(&reply.body).unwrap_or_else(|_| panic!("{}", reply.body));
