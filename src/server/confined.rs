@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::engine::Engine;
 use crate::auth::Sender;
 use crate::bundle::Bundle;
-use crate::http::browser::{Browse, Folder, Health, Listing, MetricDescription, PageRequest};
+use crate::http::browser::{Browse, Folder, Health, Listing, MetricDescription, PageRequest, RuledName};
 use crate::http::{
     BackedUp, Backend, BackupError, BackupState, Backups, Care, Catalog, CatalogQuery, Checked, Cleaned,
     CopiedMetric, Deleted, DeletedRange, Description, EventLog, ImportOptions, Imported, Labelled, Moving,
@@ -376,6 +376,10 @@ impl Browse for Confined {
         let Some(stored) = self.inside(name) else { return Ok(None) };
         let found = self.engine.describe(&stored, cancel)?;
         Ok(found.map(|found| MetricDescription { name: self.shown(stored), ..found }))
+    }
+
+    fn rules_for(&self, name: &str, cancel: &Cancel) -> Result<Option<RuledName>, QueryError> {
+        if self.scope().is_everything() { self.engine.rules_for(name, cancel) } else { Ok(None) }
     }
 
     /// Counts what is inside; of the whole server only how it is.

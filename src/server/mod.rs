@@ -1,5 +1,6 @@
 //! The server: puts everything together. Apart from `cli` it is the only module that knows all others.
 
+mod applied;
 mod backend;
 mod background;
 mod backup;
@@ -34,6 +35,7 @@ mod tags;
 mod top;
 mod write;
 
+pub use applied::{Applying, applying_quotas};
 pub use cluster::{cluster_indexes, cluster_schema, cluster_settings};
 pub use copy::CopyError;
 pub use engine::{Engine, now};
