@@ -7,10 +7,10 @@ use std::time::Duration;
 use super::cluster::awaited_schema;
 use super::{cluster_indexes, cluster_settings};
 use crate::config::{CassandraIndex, Config, StoreKind};
-use crate::store::cassandra::{Cluster, Events};
+use crate::store::cassandra::{Cluster, Events, Memos};
 use crate::store::clustered::{Clustered, Link, LinkSettings, SchemaWatch};
 use crate::store::embedded::{Embedded, Standalone};
-use crate::store::{EventStore, MetricStore, PointStore, Upstream};
+use crate::store::{EventStore, MemoStore, MetricStore, PointStore, Upstream};
 use crate::telemetry::Telemetry;
 
 /// An open store.
@@ -21,6 +21,8 @@ pub(super) struct Storage {
     pub(super) metrics: Arc<dyn MetricStore>,
     /// The events.
     pub(super) events: Arc<dyn EventStore>,
+    /// The memos.
+    pub(super) memos: Arc<dyn MemoStore>,
     /// Where the data goes in the end.
     pub(super) upstream: Box<dyn Upstream>,
     /// Where the log is.
@@ -41,6 +43,7 @@ impl Storage {
             points: Arc::clone(&store.points),
             metrics: Arc::clone(&store.metrics),
             events: Arc::clone(&store.events),
+            memos: Arc::clone(&store.memos),
             log_dir: store.log_dir.clone(),
             upstream: Box::new(Standalone::new(store, config.store.cut_interval)),
         })
@@ -56,6 +59,7 @@ impl Storage {
             points: Arc::clone(&store.points),
             metrics: Arc::clone(&store.metrics),
             events: Arc::new(Events::new(Arc::clone(&cluster))),
+            memos: Arc::new(Memos::new(Arc::clone(&cluster))),
             log_dir: store.local.log_dir.clone(),
             upstream: Box::new(Link::new(
                 cluster,

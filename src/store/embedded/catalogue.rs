@@ -10,6 +10,7 @@ use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
 
 use super::calendar::{CREATED, Calendar, USED, now};
 use super::events::EVENTS;
+use super::memos::MEMOS;
 use super::names;
 use super::spool::Parcel;
 use crate::store::{Mark, MetricStore, Position, StoreError};
@@ -86,6 +87,7 @@ impl Catalogue {
             txn.open_table(BLOCKS).map_err(failed)?;
             txn.open_table(PARCELS).map_err(failed)?;
             txn.open_table(EVENTS).map_err(failed)?;
+            txn.open_table(MEMOS).map_err(failed)?;
             txn.open_table(CREATED).map_err(failed)?;
             txn.open_table(USED).map_err(failed)?;
             let mut settings = txn.open_table(SETTINGS).map_err(failed)?;
@@ -258,6 +260,7 @@ fn copy_tables(from: &redb::ReadTransaction, path: &Path) -> Result<(), redb::Er
     copy_table(from, &to, BLOCKS)?;
     copy_table(from, &to, PARCELS)?;
     copy_table(from, &to, EVENTS)?;
+    copy_table(from, &to, MEMOS)?;
     copy_table(from, &to, CREATED)?;
     copy_table(from, &to, USED)?;
     copy_table(from, &to, SETTINGS)?;

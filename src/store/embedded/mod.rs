@@ -3,7 +3,7 @@
 //! | path              | what it is                                                                   |
 //! |-------------------|------------------------------------------------------------------------------|
 //! | `LOCK`            | held by the process that has the directory open                              |
-//! | `catalogue.redb`  | names, policies, events, and the block files in use ([`catalogue`])          |
+//! | `catalogue.redb`  | names, policies, events, memos, and the block files in use ([`catalogue`])   |
 //! | `log/*.log`       | the write-ahead log ([`crate::log`])                                         |
 //! | `RESTORING`       | there while a restore into the directory is not finished ([`backup`])          |
 //! | `points/S/P/*.blk`| write-once blocks of stage S and time partition P ([`block`], [`codec`])     |
@@ -19,6 +19,7 @@ pub mod codec;
 mod cut;
 mod events;
 pub mod inspect;
+mod memos;
 mod merge;
 mod names;
 mod partition;
@@ -37,7 +38,9 @@ pub use recovery::DirLock;
 pub use spool::{AFTER_CUT_US, Content, Contents, OpenParcel, Parcel, Spool};
 pub use standalone::Standalone;
 
-use super::{BackedUp, Chore, EventStore, Headway, LocalMetrics, MetricStore, PointStore, StoreError};
+use super::{
+    BackedUp, Chore, EventStore, Headway, LocalMetrics, MemoStore, MetricStore, PointStore, StoreError,
+};
 use plumbago_model::{Dates, MetricId};
 
 /// An open data directory.
@@ -48,6 +51,8 @@ pub struct Embedded {
     pub metrics: Arc<dyn MetricStore>,
     /// The events.
     pub events: Arc<dyn EventStore>,
+    /// The memos.
+    pub memos: Arc<dyn MemoStore>,
     /// Where the log is.
     pub log_dir: PathBuf,
     blocks: Arc<points::BlockStore>,
@@ -116,7 +121,8 @@ impl Embedded {
         Ok(Self {
             points,
             metrics: Arc::<catalogue::Catalogue>::clone(&catalogue),
-            events: catalogue,
+            events: Arc::<catalogue::Catalogue>::clone(&catalogue),
+            memos: catalogue,
             log_dir: dir.join("log"),
             blocks,
             _lock: lock,

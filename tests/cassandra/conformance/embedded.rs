@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use plumbago::store::embedded::{Embedded, inspect};
-use plumbago::store::{Column, EventStore, MetricStore, PointStore, Position, StoreError};
+use plumbago::store::{Column, EventStore, MemoStore, MetricStore, PointStore, Position, StoreError};
 use plumbago_model::{Aggregator, MetricId, SlotRange};
 
-use super::{Subject, events, metrics, points};
+use super::{Subject, events, memos, metrics, points};
 
 struct OnDisk {
     dir: tempfile::TempDir,
@@ -33,6 +33,10 @@ impl Subject for OnDisk {
 
     fn events(&self) -> &dyn EventStore {
         &*self.store.as_ref().unwrap().events
+    }
+
+    fn memos(&self) -> &dyn MemoStore {
+        &*self.store.as_ref().unwrap().memos
     }
 
     fn reopen(&mut self) {
