@@ -1,12 +1,12 @@
 //! The store that the configuration asks for.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::cluster::awaited_schema;
 use super::{cluster_indexes, cluster_settings};
 use crate::config::{CassandraIndex, Config, StoreKind};
+use crate::disk::Folder;
 use crate::store::cassandra::{Cluster, Events, Memos};
 use crate::store::clustered::{Clustered, Link, LinkSettings, SchemaWatch};
 use crate::store::embedded::{Embedded, Standalone};
@@ -26,7 +26,7 @@ pub(super) struct Storage {
     /// Where the data goes in the end.
     pub(super) upstream: Box<dyn Upstream>,
     /// Where the log is.
-    pub(super) log_dir: PathBuf,
+    pub(super) log_dir: Folder,
 }
 
 impl Storage {

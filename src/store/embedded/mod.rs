@@ -17,6 +17,7 @@ mod calendar;
 mod catalogue;
 pub mod codec;
 mod cut;
+mod database;
 mod events;
 pub mod inspect;
 mod memos;
@@ -29,7 +30,7 @@ mod spool;
 mod standalone;
 mod state;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -41,6 +42,7 @@ pub use standalone::Standalone;
 use super::{
     BackedUp, Chore, EventStore, Headway, LocalMetrics, MemoStore, MetricStore, PointStore, StoreError,
 };
+use crate::disk::Folder;
 use plumbago_model::{Dates, MetricId};
 
 /// An open data directory.
@@ -54,7 +56,7 @@ pub struct Embedded {
     /// The memos.
     pub memos: Arc<dyn MemoStore>,
     /// Where the log is.
-    pub log_dir: PathBuf,
+    pub log_dir: Folder,
     blocks: Arc<points::BlockStore>,
     _lock: DirLock,
 }
@@ -62,12 +64,17 @@ pub struct Embedded {
 impl Embedded {
     /// Opens `dir`, creating it if it does not exist.
     pub fn open(dir: &Path) -> Result<Self, StoreError> {
+        Self::open_in(&dir.into())
+    }
+
+    /// The same on any disk.
+    pub fn open_in(dir: &Folder) -> Result<Self, StoreError> {
         Self::open_as(dir, false)
     }
 
     /// [`Embedded::open`] for a store whose cuts all have to be delivered to a cluster.
     pub fn open_with_spool(dir: &Path) -> Result<(Self, Spool), StoreError> {
-        let store = Self::open_as(dir, true)?;
+        let store = Self::open_as(&dir.into(), true)?;
         let spool = Spool::new(Arc::clone(&store.blocks));
         Ok((store, spool))
     }
@@ -84,7 +91,7 @@ impl Embedded {
 
     /// Metrics were read just now.
     pub fn note_read(&self, metrics: &[MetricId]) {
-        self.blocks.catalogue.calendar().note_read(metrics, calendar::now());
+        self.blocks.catalogue.note_read(metrics);
     }
 
     /// When metrics were created, written and read.
@@ -109,13 +116,15 @@ impl Embedded {
 
     /// Copies everything that is committed into `dir`, as a backup.
     pub fn back_up(&self, dir: &Path, headway: &Headway) -> Result<BackedUp, StoreError> {
-        backup::back_up(&self.blocks, dir, headway)
+        let dir = Folder::on(Arc::clone(self.blocks.root.disk()), dir);
+        backup::back_up(&self.blocks, &dir, headway)
     }
 
-    fn open_as(dir: &Path, has_spool: bool) -> Result<Self, StoreError> {
+    fn open_as(dir: &Folder, has_spool: bool) -> Result<Self, StoreError> {
         let lock = DirLock::take(dir)?;
         backup::check_restored(dir)?;
-        let catalogue = Arc::new(catalogue::Catalogue::open(&dir.join(catalogue::CATALOGUE_FILE))?);
+        let catalogue =
+            Arc::new(catalogue::Catalogue::open(dir.disk(), &dir.path().join(catalogue::CATALOGUE_FILE))?);
         let blocks = Arc::new(points::BlockStore::open(dir, Arc::clone(&catalogue), has_spool)?);
         let points: Arc<dyn PointStore> = Arc::<points::BlockStore>::clone(&blocks);
         Ok(Self {

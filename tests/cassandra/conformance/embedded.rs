@@ -134,12 +134,12 @@ fn a_flipped_byte_anywhere_in_a_block_never_yields_a_wrong_value_and_never_stops
             assert_eq!(values(&opened, metric, first), 10, "byte {at} takes metric {metric} with it");
         }
         drop(opened);
-        let report = inspect::fsck(store.dir.path(), |_, _| ()).unwrap();
+        let report = inspect::fsck(&store.dir.path().into(), |_, _| ()).unwrap();
         assert!(!report.problems.is_empty(), "fsck does not see byte {at}");
     }
     assert!(lost > 0, "no damage was ever noticed in reading");
     std::fs::write(&path, &good).unwrap();
-    assert_eq!(inspect::fsck(store.dir.path(), |_, _| ()).unwrap().problems, [""; 0]);
+    assert_eq!(inspect::fsck(&store.dir.path().into(), |_, _| ()).unwrap().problems, [""; 0]);
     let opened = Embedded::open(store.dir.path()).unwrap();
     assert_eq!(values(&opened, 1, 0) + values(&opened, 2, 0), 20);
 }
