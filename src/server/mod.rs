@@ -19,6 +19,7 @@ mod expiry;
 mod fsck;
 mod labelled;
 mod local_metrics;
+mod memos;
 mod own_metrics;
 mod recent;
 mod rename;
