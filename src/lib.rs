@@ -15,6 +15,7 @@
 //! | 3½   | [`quotas`]  | what is over a quota is refused, where somebody asks for it         |
 //! | 4    | [`rollup`]  | points go through the log into memory, are cut into stages, and aggregated |
 //! | 5    | [`log`]     | its write-ahead log: what was accepted survives a crash             |
+//! | –    | [`disk`]    | the file layer below log and store                                  |
 //! | 6    | [`store`]   | the seam, and behind it the embedded store and a cluster            |
 //! | 7    | [`index`]   | globs become metrics                                                |
 //! | 8    | [`graphite_render`] | targets become series: grammar, functions, output formats, in a crate of its own |
@@ -42,6 +43,8 @@ pub mod resolve;
 pub mod rollup;
 
 pub mod log;
+
+pub mod disk;
 
 pub mod store;
 

@@ -130,6 +130,8 @@ telemetry! {
     events_stored: "counter" "plumbago_events_stored_total" "Events accepted at /events/.",
     events_refused: "counter" "plumbago_events_refused_total" "Events that were too long or could not be parsed.",
     events_limited: "counter" "plumbago_events_limited_total" "Queries for more events than one answer may hold.",
+    metadata_stored: "counter" "plumbago_metadata_stored_total" "Values that clients of KairosDB put under /api/v1/metadata.",
+    metadata_refused: "counter" "plumbago_metadata_refused_total" "Values of metadata that were too long, no text, or too many.",
     requests: "counter" "plumbago_http_requests_total" "HTTP requests.",
     http_connections: "gauge" "plumbago_http_connections" "Open connections to the HTTP listeners.",
     http_connections_refused: "counter" "plumbago_http_connections_refused_total" "HTTP connections over http.max_connections.",

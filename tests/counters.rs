@@ -28,6 +28,7 @@ const NO_COUNTERS: &[&str] = &[
     "plumbago_events",
     "plumbago_settings",
     "plumbago_graphite",
+    "plumbago_memos",
     "plumbago_model",
     "plumbago_writers",
 ];

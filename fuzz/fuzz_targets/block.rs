@@ -19,7 +19,7 @@ static PATH: LazyLock<PathBuf> =
 static GOOD: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let stage = "11520*60s_0".parse().expect("a stage");
     let meta = BlockMeta { stage, partition_start: 0, partition_secs: 86_400, cut_from: 1, cut_to: 1 };
-    let mut writer = BlockWriter::create(&PATH, meta).expect("room for a file");
+    let mut writer = BlockWriter::create(&plumbago::disk::real(), &PATH, meta).expect("room for a file");
     (0..METRICS).for_each(|metric| writer.put(metric * 2, &chunk(metric)).expect("a good chunk"));
     writer.finish().expect("room for a file");
     std::fs::read(&*PATH).expect("the file just written")
@@ -45,7 +45,7 @@ fuzz_target!(|input: &[u8]| {
         bytes[at] = change[2];
     }
     std::fs::write(&*PATH, &bytes).expect("room for a file");
-    let Ok(block) = Block::open(&PATH) else { return };
+    let Ok(block) = Block::open(&*plumbago::disk::real(), &PATH) else { return };
     assert_eq!(block.verify().is_ok(), bytes == *GOOD);
     let mut buf = Vec::new();
     for metric in 0..METRICS {

@@ -5,23 +5,8 @@ use std::io::Write;
 use serde_json::{Value, json};
 
 use crate::config::{Quota, Reach};
-use crate::quotas::{Asked, Matching};
-
-/// A quota that applies to a name.
-struct Applying<'a> {
-    quota: &'a Quota,
-    /// The directory for which it does, if each has its own limits.
-    directory: Option<&'a str>,
-}
-
-/// The quotas that apply to a canonical name: first those that ask who sends, then that of all others, then those of directories.
-fn applying<'a>(quotas: &'a [Quota], matching: &'a Matching, name: &'a str) -> Vec<Applying<'a>> {
-    let own = matching.asking(name).chain(matching.own(name, &Asked::default())).chain(matching.root());
-    let own = own.map(|place| (place, None));
-    let above = matching.above(name).map(|above| (above.quota, Some(above.directory)));
-    let found = own.chain(above).filter_map(|(place, directory)| Some((quotas.get(place)?, directory)));
-    found.map(|(quota, directory)| Applying { quota, directory }).collect()
-}
+use crate::quotas::Matching;
+use crate::server::{Applying, applying_quotas};
 
 /// The quotas of one name; nothing if none are configured.
 pub(super) fn print(quotas: &[Quota], name: &str, out: &mut dyn Write) -> std::io::Result<()> {
@@ -29,7 +14,7 @@ pub(super) fn print(quotas: &[Quota], name: &str, out: &mut dyn Write) -> std::i
         return Ok(());
     }
     let matching = Matching::new(quotas);
-    let applying = applying(quotas, &matching, name);
+    let applying = applying_quotas(quotas, &matching, name);
     let mut title = "quota";
     if !applying.iter().any(|applying| !applying.quota.asks_for_sender()) {
         writeln!(
@@ -56,7 +41,7 @@ pub(super) fn json(quotas: &[Quota], name: &str) -> Value {
         json["directory"] = json!(directory);
         json
     };
-    applying(quotas, &matching, name).iter().map(one).collect()
+    applying_quotas(quotas, &matching, name).iter().map(one).collect()
 }
 
 /// All quotas, as comments.

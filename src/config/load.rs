@@ -263,7 +263,12 @@ fn resolve_http(raw: raw::Http) -> Http {
 }
 
 fn resolve_kairosdb(raw: &raw::Kairosdb) -> Kairosdb {
-    Kairosdb { max_body_bytes: to_usize(raw.max_body_bytes.0), max_errors: to_usize(raw.max_errors.0) }
+    Kairosdb {
+        max_body_bytes: to_usize(raw.max_body_bytes.0),
+        max_errors: to_usize(raw.max_errors.0),
+        max_metadata: to_usize(raw.max_metadata.0),
+        max_metadata_bytes: to_usize(raw.max_metadata_bytes.0),
+    }
 }
 
 fn resolve_cassandra(raw: raw::Cassandra, tls: raw::Tls) -> Cassandra {

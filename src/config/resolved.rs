@@ -226,11 +226,15 @@ pub struct Kairosdb {
     pub max_body_bytes: usize,
     /// Most errors in one answer.
     pub max_errors: usize,
+    /// Most values of metadata, for each tenant.
+    pub max_metadata: usize,
+    /// Longest one, with its names.
+    pub max_metadata_bytes: usize,
 }
 
 impl Default for Kairosdb {
     fn default() -> Self {
-        Self { max_body_bytes: 64 << 20, max_errors: 100 }
+        Self { max_body_bytes: 64 << 20, max_errors: 100, max_metadata: 10_000, max_metadata_bytes: 16 << 10 }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::browser::Browse;
-use super::{Backups, Care, Labelled, Moving};
+use super::{Backups, Care, Labelled, Memos, Moving};
 use crate::auth::Sender;
 use crate::index::Sight;
 use crate::parse::Limits;
@@ -42,6 +42,11 @@ pub trait Backend: TaggedSeries + EventLog + Send + Sync + 'static {
     /// What reads series by metric and tags, if there is a store.
     fn labelled(&self) -> Option<&dyn Labelled> {
         None
+    }
+
+    /// The memos that the caller may see and change.
+    fn memos(&self) -> Result<Box<dyn Memos + '_>, QueryError> {
+        Err(QueryError::Invalid("there is no store here that could keep it".to_owned()))
     }
 
     /// What makes backups, if there is a store.

@@ -2,6 +2,7 @@
 
 mod ceres;
 mod labelled;
+mod pages;
 
 use std::sync::Arc;
 
@@ -11,8 +12,8 @@ use axum::routing::{MethodRouter, get, post};
 
 use super::gate::Gate;
 use super::{
-    backup, browser, bundles, carbonapi, cardinality, care, copying, erase, events, expand, find, fsck,
-    functions, index, info, queries, quotas, render, retention, session, tags, top, write,
+    backup, bundles, carbonapi, cardinality, care, copying, erase, events, expand, find, fsck, functions,
+    index, info, queries, quotas, render, retention, session, tags, top, write,
 };
 use plumbago_model::Role;
 
@@ -143,7 +144,7 @@ pub(super) const GROUPS: &[Group] = &[
     Group { name: "Logging in", endpoints: LOGIN },
     Group { name: "Points", endpoints: POINTS },
     Group { name: "Operators", endpoints: OPERATORS },
-    Group { name: "The metric browser", endpoints: BROWSER },
+    Group { name: "The metric browser", endpoints: pages::PAGES },
     Group { name: "carbonapi", endpoints: CARBONAPI },
     Group { name: "KairosDB", endpoints: labelled::KAIROSDB },
     Group { name: "OpenTSDB", endpoints: labelled::OPENTSDB },
@@ -152,7 +153,7 @@ pub(super) const GROUPS: &[Group] = &[
 
 const GRAPHITE: &[Endpoint] = &[
     Endpoint::new(EITHER, "/render", Role::Read, || either(render::handle), "the series of targets, as data or as a picture")
-        .takes("`target` (repeatable), `from`, `until`, `tz`, `now`, `format=json|csv|raw|dygraph|rickshaw|pickle|msgpack|png|svg`, `maxDataPoints`, `noNullPoints`, `xFilesFactor`, `template[…]`, `cacheTimeout`, `noCache`, `jsonp`, `pretty`; of pictures all that graphite-web has")
+        .takes("`target` (repeatable), `from`, `until`, `tz`, `now`, `format=json|csv|raw|dygraph|rickshaw|pickle|msgpack|png|svg`, `maxDataPoints`, `noNullPoints`, `meta`, `xFilesFactor`, `template[…]`, `cacheTimeout`, `noCache`, `jsonp`, `pretty`; of pictures all that graphite-web has")
         .within(RENDER),
     Endpoint::new(EITHER, "/metrics/find", Role::Read, || either(find::handle), "the metrics and directories that match a glob")
         .takes("`query`, `from`, `until`, `format=treejson|completer|json|nodelist|pickle|msgpack`, `wildcards`, `leavesOnly`, `jsonp`, `pretty`")
@@ -499,47 +500,6 @@ const OPERATORS: &[Endpoint] = &[
     )
     .fails("400 with file and line if one is bad, and nothing changes")
     .of_the_whole_server(),
-];
-
-const BROWSER: &[Endpoint] = &[
-    Endpoint::new(GET, "/", Role::None, || get(browser::page), "the metric browser, a page without any data"),
-    Endpoint::new(GET, "/browser/{*name}", Role::None, || get(browser::asset), "the files of that page")
-        .fails("404 without it"),
-    Endpoint::new(
-        GET,
-        "/internal/browser/tree",
-        Role::Read,
-        || get(browser::tree),
-        "JSON: a page of a directory, with counts",
-    )
-    .takes("`path`, `after`, `limit`, `tagged`")
-    .within(FIND),
-    Endpoint::new(
-        GET,
-        "/internal/browser/search",
-        Role::Read,
-        || get(browser::search),
-        "JSON: names that have all words of a text",
-    )
-    .takes("`query`, `limit`")
-    .within(&["query.search_timeout"]),
-    Endpoint::new(
-        GET,
-        "/internal/browser/metric",
-        Role::Read,
-        || get(browser::metric),
-        "JSON: what is known of a metric",
-    )
-    .takes("`name`")
-    .within(FIND)
-    .fails("404 without it"),
-    Endpoint::new(
-        GET,
-        "/internal/browser/health",
-        Role::Read,
-        || get(browser::health),
-        "JSON: how ingest and store are",
-    ),
 ];
 
 const CARBONAPI: &[Endpoint] = &[

@@ -372,6 +372,24 @@ impl FromRequestParts<Arc<Gate>> for LoggedIn {
     }
 }
 
+/// What the caller may do, and whether they see the whole server.
+pub(super) struct Rights {
+    pub(super) role: Role,
+    pub(super) whole: bool,
+}
+
+impl FromRequestParts<Arc<Gate>> for Rights {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, gate: &Arc<Gate>) -> Result<Self, Failure> {
+        // Without logins, a request to what is open to everybody has no standing.
+        Ok(match parts.extensions.get::<Standing>() {
+            Some(Standing { caller, .. }) => Self { role: caller.role, whole: caller.scope.is_everything() },
+            None => Self { role: gate.role_without_logins(parts), whole: true },
+        })
+    }
+}
+
 /// May the caller write points?
 pub(super) struct MayWrite(pub(super) bool);
 
@@ -379,9 +397,7 @@ impl FromRequestParts<Arc<Gate>> for MayWrite {
     type Rejection = Failure;
 
     async fn from_request_parts(parts: &mut Parts, gate: &Arc<Gate>) -> Result<Self, Failure> {
-        let standing = parts.extensions.get::<Standing>();
-        // Without logins, a request to what is open to everybody has no standing.
-        let role = standing.map_or_else(|| gate.role_without_logins(parts), |standing| standing.caller.role);
+        let Rights { role, .. } = Rights::from_request_parts(parts, gate).await?;
         Ok(Self(role >= Role::Write))
     }
 }

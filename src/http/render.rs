@@ -1,5 +1,6 @@
 //! `/render`: targets in, series out.
 
+mod meta;
 mod stream;
 
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use super::gate::Seen;
 use super::params::Params;
 use super::reply::Wrapping;
 use super::workers::Done;
-use super::{Api, carbonapi, reply};
+use super::{Api, Backend, carbonapi, reply};
 use graphite_render::output::{Document, Form, Line, csv, dygraph, json, raw, record, rickshaw};
 use graphite_render::picture::{self, GraphType, Options};
 use graphite_render::{BrokenTarget, Rendered, Request, Series, Source, TimeRange, render_readable};
@@ -57,6 +58,8 @@ struct Ask {
     format: Format,
     max_points: Option<usize>,
     skip_nulls: bool,
+    /// Is it to tell what each series was read from?
+    meta: bool,
     wrapping: Wrapping,
     /// What a picture looks like.
     options: Option<Options>,
@@ -72,7 +75,7 @@ pub(super) async fn handle(Seen(api): Seen, call: Call) -> Result<Response, Fail
     tracing::debug!(targets = ?shortened(&ask.targets.join(" ")), "render");
     let content_type = ask.content_type();
     let backend = Arc::clone(&api.backend);
-    let work = move |cancel: &Cancel| ask.answer(backend.source(), cancel);
+    let work = move |cancel: &Cancel| ask.answer(&*backend, cancel);
     let done = api.workers.run(&call.question, api.config.render_timeout, work).await;
     let Done { value, running } =
         done.inspect_err(|failure| failure.count_limit(&api.telemetry.render_limited))?;
@@ -162,6 +165,8 @@ impl Ask {
             format,
             max_points: max_data_points(params),
             skip_nulls: params.get("noNullPoints").is_some(),
+            meta: format == Format::Json
+                && params.get("meta").is_some_and(|text| matches!(text, "true" | "1")),
             wrapping: Wrapping::plain(params)?,
         })
     }
@@ -178,7 +183,11 @@ impl Ask {
         }
     }
 
-    fn answer(&self, source: &dyn Source, cancel: &Cancel) -> Result<Drawn, Failure> {
+    fn answer(&self, backend: &dyn Backend, cancel: &Cancel) -> Result<Drawn, Failure> {
+        if self.meta {
+            return self.with_meta(backend, cancel);
+        }
+        let source = backend.source();
         if let (Format::Picture(format), Some(options)) = (self.format, &self.options) {
             return self.picture(format, options, source, cancel);
         }
@@ -195,6 +204,17 @@ impl Ask {
             }
         };
         Ok(Drawn { text, broken })
+    }
+
+    /// The answer as Metrictank gives it, with what each series was read from.
+    fn with_meta(&self, backend: &dyn Backend, cancel: &Cancel) -> Result<Drawn, Failure> {
+        let noting = meta::Noting::new(backend.source());
+        let Rendered { series, broken } = render_readable(&self.targets, &self.request, &noting, cancel)?;
+        cancel.begin(Phase::Write);
+        cancel.take(self.room(&series))?;
+        let lines = json::lines(&series, self.max_points)?;
+        let text = meta::Meta::new(noting, backend, cancel).write(&series, &lines, self.skip_nulls)?;
+        Ok(Drawn { text: Written::Whole(self.wrapping.apply(text)), broken })
     }
 
     /// The answer as a text that is written while it is sent, if it is a long one.

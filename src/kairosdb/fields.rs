@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
+use super::property::Property;
 use super::unit::{Length, Unit};
 use super::wrong::Wrong;
 
@@ -119,12 +120,23 @@ impl<'a> Fields<'a> {
     }
 
     /// Refuses what is not among `known`, as KairosDB does for properties of aggregators and groups.
-    pub(super) fn only(&self, object: &str, kind: &str, known: &[&str]) -> Result<(), Wrong> {
-        let unknown = self.map.keys().find(|key| *key != "name" && !known.contains(&key.as_str()));
-        unknown.map_or(Ok(()), |property| {
+    pub(super) fn only(&self, object: &str, known: &[Property]) -> Result<(), Wrong> {
+        let is_known = |key: &str| key == "name" || known.iter().any(|property| property.name == key);
+        self.map.keys().find(|key| !is_known(key)).map_or(Ok(()), |property| {
             Err(Wrong::new(format!(
-                "Property '{property}' was specified for object '{object}' but no matching setter was found on '{kind}'"
+                "Property '{property}' was specified for object '{object}' but no matching setter was found on '{object}'"
             )))
+        })
+    }
+
+    /// One of some words, in any case.
+    pub(super) fn choice<T: Copy>(&self, name: &str, words: &[(&str, T)], usual: T) -> Result<T, Wrong> {
+        let Some(text) = self.text(name)? else { return Ok(usual) };
+        let chosen = words.iter().find(|(word, _)| text.eq_ignore_ascii_case(word));
+        chosen.map(|(_, value)| *value).ok_or_else(|| {
+            let all: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+            let (last, others) = all.split_last().unwrap_or((&"", &[]));
+            self.wrong(name, format_args!("must be {} or {last}, not `{text}`", others.join(", ")))
         })
     }
 

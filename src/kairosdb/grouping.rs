@@ -3,7 +3,9 @@
 use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 
+use super::feature::Feature;
 use super::fields::{Fields, shown};
+use super::property::{Kind, LENGTH, Property};
 use super::results::Tags;
 use super::sample::Sample;
 use super::sampling::Sampling;
@@ -40,37 +42,7 @@ pub(super) enum Key {
 impl GroupBy {
     /// Reads the `group_by` of a name.
     pub(super) fn read(name: &str, fields: &Fields<'_>) -> Result<Self, Wrong> {
-        let known: &[&str] = match name {
-            "tag" => &["tags"],
-            "time" => &["range_size", "group_count"],
-            "value" => &["range_size"],
-            "bin" => &["bins"],
-            _ => return Err(fields.wrong(name, "invalid group_by name")),
-        };
-        fields.only(name, name, known)?;
-        match name {
-            "tag" => {
-                let tags = fields.list("tags")?.ok_or_else(|| fields.wrong("tags", "may not be null"))?;
-                if tags.is_empty() {
-                    return Err(fields.wrong("tags", "may not be empty"));
-                }
-                Ok(GroupBy::Tag(tags.iter().map(shown).collect()))
-            }
-            "time" => {
-                let range = fields.length("range_size")?;
-                let range = range.ok_or_else(|| fields.wrong("rangeSize", "may not be null"))?;
-                let count = fields.integer("group_count")?.unwrap_or(0);
-                if count < 1 {
-                    return Err(fields.wrong("groupCount", "must be greater than or equal to 1"));
-                }
-                Ok(GroupBy::Time { range, count })
-            }
-            "value" => match fields.number("range_size")? {
-                Some(size) if size >= 1.0 => Ok(GroupBy::Value(size)),
-                _ => Err(fields.wrong("range_size.value", "must be greater than or equal to 1")),
-            },
-            _ => Ok(GroupBy::Bin(bins(fields)?)),
-        }
+        Feature::named(GROUPINGS, "group_by", name, fields)
     }
 
     /// The key of a series, if only its tags matter.
@@ -131,6 +103,80 @@ fn stretch(range: Length, at: i64, start: i64, zone: &TimeZone) -> i64 {
         _ => {
             Sampling { length: range, align: false, ..Sampling::default() }.buckets(start, zone).number_of(at)
         }
+    }
+}
+
+/// All ways to split.
+pub(super) const GROUPINGS: &[Feature<GroupBy>] = &[
+    Feature {
+        name: "tag",
+        label: "Tag",
+        about: "Splits series by their values of tags.",
+        takes: &[Property::new("tags", "Tags", Kind::List("tags"), "The tags.")
+            .must("value.length > 0", "There must be a tag.")],
+        read: tags,
+    },
+    Feature {
+        name: "time",
+        label: "Time",
+        about: "Splits points by stretches of time, which repeat.",
+        takes: &[
+            Property::new("range_size", "Range size", LENGTH, "The length of a stretch."),
+            Property::new(
+                "group_count",
+                "Count",
+                Kind::Long,
+                "How many groups there are; then it begins again.",
+            )
+            .must("value > 0", "The count must be greater than 0."),
+        ],
+        read: time,
+    },
+    Feature {
+        name: "value",
+        label: "Value",
+        about: "Splits points by ranges of values.",
+        takes: &[Property::new("range_size", "Range size", Kind::Double, "The size of a range.")
+            .must("value >= 1", "The size must be at least 1.")],
+        read: value,
+    },
+    Feature {
+        name: "bin",
+        label: "Bin",
+        about: "Splits points by bins of values.",
+        takes: &[Property::new(
+            "bins",
+            "Bins",
+            Kind::List(""),
+            "The lower ends of the bins, in ascending order.",
+        )
+        .must("value.length > 0", "There must be a bin.")],
+        read: |fields| Ok(GroupBy::Bin(bins(fields)?)),
+    },
+];
+
+fn tags(fields: &Fields<'_>) -> Result<GroupBy, Wrong> {
+    let tags = fields.list("tags")?.ok_or_else(|| fields.wrong("tags", "may not be null"))?;
+    if tags.is_empty() {
+        return Err(fields.wrong("tags", "may not be empty"));
+    }
+    Ok(GroupBy::Tag(tags.iter().map(shown).collect()))
+}
+
+fn time(fields: &Fields<'_>) -> Result<GroupBy, Wrong> {
+    let range = fields.length("range_size")?;
+    let range = range.ok_or_else(|| fields.wrong("rangeSize", "may not be null"))?;
+    let count = fields.integer("group_count")?.unwrap_or(0);
+    if count < 1 {
+        return Err(fields.wrong("groupCount", "must be greater than or equal to 1"));
+    }
+    Ok(GroupBy::Time { range, count })
+}
+
+fn value(fields: &Fields<'_>) -> Result<GroupBy, Wrong> {
+    match fields.number("range_size")? {
+        Some(size) if size >= 1.0 => Ok(GroupBy::Value(size)),
+        _ => Err(fields.wrong("range_size.value", "must be greater than or equal to 1")),
     }
 }
 

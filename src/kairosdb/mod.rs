@@ -10,6 +10,8 @@
 //! | `sampling`    | the buckets of a range aggregator                                |
 //! | `sample`      | a point on its way through a query                               |
 //! | `aggregator`  | the aggregators, and how they are read                           |
+//! | `feature`     | the names of aggregators and groups, and what they take          |
+//! | `property`    | what may be said about one of them                               |
 //! | `range`       | the aggregators that make one sample of a bucket                 |
 //! | `stepwise`    | the aggregators that go from sample to sample                    |
 //! | `grouping`    | `group_by`                                                       |
@@ -19,8 +21,10 @@
 
 mod aggregator;
 mod answer;
+mod feature;
 mod fields;
 mod grouping;
+mod property;
 mod query;
 mod range;
 mod results;
@@ -36,6 +40,7 @@ mod tests;
 
 pub use aggregator::{Aggregator, SaveAs};
 pub use answer::{Queried, write_answer, write_tags};
+pub use feature::{features, features_of};
 pub use grouping::GroupBy;
 pub use query::{MetricQuery, Order, Query};
 pub use range::Method;

@@ -35,24 +35,6 @@ pub enum Method {
 }
 
 impl Method {
-    /// The method of a name.
-    pub(super) fn named(name: &str) -> Option<Self> {
-        Some(match name {
-            "avg" => Method::Avg,
-            "sum" => Method::Sum,
-            "min" => Method::Min,
-            "max" => Method::Max,
-            "count" => Method::Count,
-            "dev" => Method::Dev,
-            "first" => Method::First,
-            "last" => Method::Last,
-            "percentile" => Method::Percentile(0.0),
-            "least_squares" => Method::LeastSquares,
-            "gaps" | "data_gaps" => Method::Gaps,
-            _ => return None,
-        })
-    }
-
     /// Adds what it makes of a bucket that has samples.
     fn gather(self, at: i64, samples: &[Sample], out: &mut Vec<Sample>) {
         let (Some(first), Some(last)) = (samples.first(), samples.last()) else { return };

@@ -61,8 +61,12 @@ impl Unit {
 
     /// What an unknown name is answered with.
     pub(super) fn refusal() -> String {
-        let names: Vec<&str> = Self::ALL.iter().map(|unit| unit.name()).collect();
-        format!("is not a valid time unit, must be one of {}", names.join(","))
+        format!("is not a valid time unit, must be one of {}", Self::names().join(","))
+    }
+
+    /// All names.
+    pub(super) fn names() -> Vec<&'static str> {
+        Self::ALL.iter().map(|unit| unit.name()).collect()
     }
 
     /// Its milliseconds, if it always has as many.

@@ -5,12 +5,11 @@
     reason = "these bytes come from outside: nothing in them may make us panic"
 )]
 
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use super::record::{FRAME_HEADER, MAX_RECORD, decode};
 use super::{LogError, Record};
+use crate::disk::{self, Disk, Folder};
 use plumbago_model::count;
 
 pub(super) const MAGIC: &[u8; 8] = b"PLBGLOG\0";
@@ -38,10 +37,10 @@ pub struct Replay {
 }
 
 /// The segments in `dir` from number `floor` on, in order.
-pub fn segments(dir: &Path, floor: u64) -> Result<Vec<(u64, PathBuf)>, LogError> {
-    let entries = std::fs::read_dir(dir).map_err(LogError::io("list", dir))?;
+pub fn segments(dir: &Folder, floor: u64) -> Result<Vec<(u64, PathBuf)>, LogError> {
+    let entries = dir.disk().list(dir.path()).map_err(LogError::io("list", dir.path()))?;
     let mut found: Vec<(u64, PathBuf)> = entries
-        .filter_map(|entry| entry.ok().map(|e| e.path()))
+        .into_iter()
         .filter_map(|path| number(&path).map(|n| (n, path)))
         .filter(|(n, _)| *n >= floor)
         .collect();
@@ -50,8 +49,8 @@ pub fn segments(dir: &Path, floor: u64) -> Result<Vec<(u64, PathBuf)>, LogError>
 }
 
 /// Bytes of all segments in `dir`. One that is removed meanwhile does not count.
-pub fn size_bytes(dir: &Path) -> Result<u64, LogError> {
-    let bytes = |path: &Path| std::fs::metadata(path).map_or(0, |file| file.len());
+pub fn size_bytes(dir: &Folder) -> Result<u64, LogError> {
+    let bytes = |path: &Path| dir.disk().about(path).map_or(0, |file| file.len);
     Ok(segments(dir, 0)?.iter().map(|(_, path)| bytes(path)).sum())
 }
 
@@ -68,10 +67,10 @@ fn number(path: &Path) -> Option<u64> {
 ///
 /// A record with a wrong checksum is left out. Reading continues after it if its length is plausible; otherwise the rest of that
 /// segment is left out. Later segments are always read.
-pub fn replay(dir: &Path, floor: u64, mut visit: impl FnMut(Record)) -> Result<Replay, LogError> {
+pub fn replay(dir: &Folder, floor: u64, mut visit: impl FnMut(Record)) -> Result<Replay, LogError> {
     let mut result = Replay::default();
     for (_, path) in segments(dir, floor)? {
-        let bytes = read(&path)?;
+        let bytes = read(&**dir.disk(), &path)?;
         replay_segment(&path, &bytes, &mut visit, &mut result)?;
     }
     Ok(result)
@@ -80,15 +79,12 @@ pub fn replay(dir: &Path, floor: u64, mut visit: impl FnMut(Record)) -> Result<R
 /// Reads every record of one segment.
 pub(super) fn replay_file(path: &Path, mut visit: impl FnMut(Record)) -> Result<Replay, LogError> {
     let mut result = Replay::default();
-    replay_segment(path, &read(path)?, &mut visit, &mut result)?;
+    replay_segment(path, &read(&*disk::real(), path)?, &mut visit, &mut result)?;
     Ok(result)
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, LogError> {
-    let mut bytes = Vec::new();
-    let mut file = File::open(path).map_err(LogError::io("open", path))?;
-    file.read_to_end(&mut bytes).map_err(LogError::io("read", path))?;
-    Ok(bytes)
+fn read(disk: &dyn Disk, path: &Path) -> Result<Vec<u8>, LogError> {
+    disk::read(disk, path).map_err(LogError::io("read", path))
 }
 
 fn replay_segment(

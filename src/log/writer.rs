@@ -1,14 +1,12 @@
 //! Appends to the log.
 
-use std::fs::{File, OpenOptions};
-use std::io::Write;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 
 use super::LogError;
 use super::segment::{HEADER, MAGIC, VERSION, segment_path, segments};
+use crate::disk::{DiskFile, Folder, Open};
 
 /// A new segment starts when the current one has reached this size.
 const SEGMENT_BYTES: u64 = 64 << 20;
@@ -19,21 +17,21 @@ const SEGMENT_BYTES: u64 = 64 << 20;
 /// so it can run while others append: see [`Log::syncer`].
 #[derive(Debug)]
 pub struct Log {
-    dir: PathBuf,
+    dir: Folder,
     number: u64,
     /// The segment of that number, once something was appended to it.
-    file: Option<Arc<File>>,
+    file: Option<Arc<dyn DiskFile>>,
     /// Its length up to the last whole record. A failed append is cut off there.
     good_bytes: u64,
-    unsynced: Arc<Mutex<Vec<Arc<File>>>>,
+    unsynced: Arc<Mutex<Vec<Arc<dyn DiskFile>>>>,
     syncing: Arc<Mutex<()>>,
 }
 
 /// Syncs what was appended, from any thread.
 #[derive(Clone, Debug)]
 pub struct Syncer {
-    dir: PathBuf,
-    unsynced: Arc<Mutex<Vec<Arc<File>>>>,
+    dir: Folder,
+    unsynced: Arc<Mutex<Vec<Arc<dyn DiskFile>>>>,
     /// Held during a sync. A second caller that finds nothing to sync must still wait for the first to finish.
     syncing: Arc<Mutex<()>>,
 }
@@ -41,11 +39,11 @@ pub struct Syncer {
 impl Log {
     /// Continues after all segments in `dir`, at `floor` or later, because a replay ignores earlier numbers. The first append
     /// creates the segment.
-    pub fn open(dir: &Path, floor: u64) -> Result<Self, LogError> {
-        std::fs::create_dir_all(dir).map_err(LogError::io("create", dir))?;
+    pub fn open(dir: &Folder, floor: u64) -> Result<Self, LogError> {
+        dir.disk().create_dirs(dir.path()).map_err(LogError::io("create", dir.path()))?;
         let number = segments(dir, 0)?.last().map_or(1, |(n, _)| n + 1).max(floor);
         Ok(Self {
-            dir: dir.to_owned(),
+            dir: dir.clone(),
             number,
             file: None,
             good_bytes: HEADER as u64,
@@ -61,10 +59,10 @@ impl Log {
         }
         let file = match &self.file {
             Some(file) => Arc::clone(file),
-            None => Arc::clone(self.file.insert(Arc::new(create_segment(&self.dir, self.number)?))),
+            None => Arc::clone(self.file.insert(create_segment(&self.dir, self.number)?)),
         };
-        if let Err(source) = (&*file).write_all(frames) {
-            let path = segment_path(&self.dir, self.number);
+        if let Err(source) = file.write_at(frames, self.good_bytes) {
+            let path = segment_path(self.dir.path(), self.number);
             if file.set_len(self.good_bytes).is_err() {
                 // Half a record stays at the end, as after a crash, so the next append goes to a new segment.
                 self.rotate();
@@ -101,7 +99,7 @@ impl Log {
     pub fn remove_before(&self, floor: u64) -> Result<(), LogError> {
         for (number, path) in segments(&self.dir, 0)? {
             if number < floor.min(self.number) {
-                std::fs::remove_file(&path).map_err(LogError::io("remove", &path))?;
+                self.dir.disk().remove(&path).map_err(LogError::io("remove", &path))?;
             }
         }
         Ok(())
@@ -120,28 +118,32 @@ impl Syncer {
         for (i, file) in files.iter().enumerate() {
             if let Err(source) = file.sync_data() {
                 self.unsynced.lock().extend(files[i..].iter().cloned());
-                return Err(LogError::Io { action: "sync the log in", path: self.dir.clone(), source });
+                return Err(LogError::Io {
+                    action: "sync the log in",
+                    path: self.dir.path().to_owned(),
+                    source,
+                });
             }
         }
         Ok(!files.is_empty())
     }
 }
 
-fn create_segment(dir: &Path, number: u64) -> Result<File, LogError> {
-    let path = segment_path(dir, number);
+fn create_segment(dir: &Folder, number: u64) -> Result<Arc<dyn DiskFile>, LogError> {
+    let (disk, path) = (dir.disk(), segment_path(dir.path(), number));
     // A segment that a failed attempt left holds no record that was acknowledged.
-    let options = OpenOptions::new().append(true).create(true).clone();
-    let mut file = options.open(&path).map_err(LogError::io("create", &path))?;
-    file.set_len(0).map_err(LogError::io("create", &path))?;
+    let file = disk.open(&path, Open::Fresh).map_err(LogError::io("create", &path))?;
     let mut header = MAGIC.to_vec();
     header.extend_from_slice(&VERSION.to_le_bytes());
-    file.write_all(&header).map_err(LogError::io("create", &path))?;
-    File::open(dir).and_then(|d| d.sync_all()).map_err(LogError::io("sync", dir))?;
-    Ok(file)
+    file.write_at(&header, 0).map_err(LogError::io("create", &path))?;
+    disk.sync_dir(dir.path()).map_err(LogError::io("sync", dir.path()))?;
+    Ok(file.into())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::path::{Path, PathBuf};
+
     use super::super::{Record, encode_points, replay};
     use super::*;
     use plumbago_model::{MetricId, Point};
@@ -154,7 +156,7 @@ mod tests {
 
     fn values(dir: &Path, floor: u64) -> (Vec<f64>, usize) {
         let mut values = Vec::new();
-        let result = replay(dir, floor, |record| {
+        let result = replay(&dir.into(), floor, |record| {
             if let Record::Points { points, .. } = record {
                 values.extend(points.iter().map(|(_, p)| p.value));
             }
@@ -163,7 +165,7 @@ mod tests {
     }
 
     fn three_records(dir: &Path) -> PathBuf {
-        let mut log = Log::open(dir, 0).unwrap();
+        let mut log = Log::open(&dir.into(), 0).unwrap();
         for value in [1.0, 2.0, 3.0] {
             log.append(&frame(value)).unwrap();
         }
@@ -173,14 +175,14 @@ mod tests {
     #[test]
     fn appended_records_come_back_in_order_across_segments_and_reopening() {
         let dir = tempfile::tempdir().unwrap();
-        let mut log = Log::open(dir.path(), 0).unwrap();
+        let mut log = Log::open(&dir.path().into(), 0).unwrap();
         log.append(&frame(1.0)).unwrap();
         let floor = log.rotate();
         log.append(&frame(2.0)).unwrap();
         assert!(log.syncer().sync().unwrap());
         assert!(!log.syncer().sync().unwrap());
         drop(log);
-        let mut log = Log::open(dir.path(), 0).unwrap();
+        let mut log = Log::open(&dir.path().into(), 0).unwrap();
         log.append(&frame(3.0)).unwrap();
         assert_eq!(values(dir.path(), 0), (vec![1.0, 2.0, 3.0], 0));
         assert_eq!(values(dir.path(), floor), (vec![2.0, 3.0], 0));
@@ -191,13 +193,13 @@ mod tests {
     #[test]
     fn numbers_before_the_floor_are_never_used_again() {
         let dir = tempfile::tempdir().unwrap();
-        let mut log = Log::open(dir.path(), 0).unwrap();
+        let mut log = Log::open(&dir.path().into(), 0).unwrap();
         log.append(&frame(1.0)).unwrap();
         let floor = log.rotate();
         log.remove_before(floor).unwrap();
         drop(log);
-        assert_eq!(segments(dir.path(), 0).unwrap(), [], "an open log without records has no file");
-        let mut log = Log::open(dir.path(), floor).unwrap();
+        assert_eq!(segments(&dir.path().into(), 0).unwrap(), [], "an open log without records has no file");
+        let mut log = Log::open(&dir.path().into(), floor).unwrap();
         log.append(&frame(2.0)).unwrap();
         assert_eq!(values(dir.path(), floor), (vec![2.0], 0));
     }
@@ -235,7 +237,7 @@ mod tests {
         let mut bytes = std::fs::read(&path).unwrap();
         bytes[8] = 9;
         std::fs::write(&path, &bytes).unwrap();
-        let error = replay(dir.path(), 0, |_| ()).unwrap_err().to_string();
+        let error = replay(&dir.path().into(), 0, |_| ()).unwrap_err().to_string();
         assert!(error.contains("format 9") && error.contains("upgrade"), "{error}");
     }
 }

@@ -4,7 +4,7 @@
 //! query computes them from the finer stage. So a fill never changes an answer: it can wait for a convenient number of slots,
 //! and a crash before its commit only means that the next one does the work.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::points::{Points, PointsError};
@@ -59,7 +59,7 @@ impl Points {
     pub fn expire(&self, now: u32) -> Result<u64, PointsError> {
         let _one_at_a_time = self.cutting.lock();
         let now = self.memory().accepted_since().map_or(now, |since| since.min(now));
-        let mut bounds: HashMap<Stage, u32> = HashMap::new();
+        let mut bounds: BTreeMap<Stage, u32> = BTreeMap::new();
         for (id, policy) in self.policies().all() {
             let stages = policy.retention.stages();
             for (level, &stage) in stages.iter().enumerate() {

@@ -6,11 +6,11 @@
 //! nothing.
 
 use std::collections::HashMap;
-use std::path::Path;
 use std::sync::Arc;
 
 use super::head::Direct;
 use super::points::{Points, PointsError, placed};
+use crate::disk::Folder;
 use crate::log::{self, Log, Record};
 use crate::store::{MetricStore, PointStore};
 use plumbago_model::{MetricId, MetricRecord, Point, Policy, PolicyId, Span};
@@ -45,7 +45,7 @@ impl Points {
     pub fn open(
         store: Arc<dyn PointStore>,
         catalogue: Arc<dyn MetricStore>,
-        log_dir: &Path,
+        log_dir: &Folder,
         head_points: usize,
         now: u32,
         names: &mut impl Names,
@@ -136,7 +136,7 @@ impl<N: Names> Recovery<'_, N> {
         Ok(())
     }
 
-    fn replay(&mut self, log_dir: &Path, floor: u64) -> Result<(), PointsError> {
+    fn replay(&mut self, log_dir: &Folder, floor: u64) -> Result<(), PointsError> {
         let found = log::replay(log_dir, floor, |record| match record {
             Record::Points { accepted, points } => {
                 self.announce(accepted);
@@ -240,6 +240,8 @@ impl<N: Names> Recovery<'_, N> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::super::testing::{HOUR, NOW, NoNames};
     use super::*;
     use crate::store::embedded::Embedded;

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use super::confined::Confined;
 use super::engine::{Engine, now};
+use super::memos::KeptMemos;
 use crate::auth::Sender;
 use crate::http::browser::Browse;
-use crate::http::{Backend, Backups, Care, Labelled, Moving, NameStream, Node};
+use crate::http::{Backend, Backups, Care, Labelled, Memos, Moving, NameStream, Node};
 use crate::index::{FindLimits, Found, NameWalk};
 use crate::parse::Limits;
 use crate::receive;
@@ -48,6 +49,10 @@ impl Backend for Engine {
 
     fn labelled(&self) -> Option<&dyn Labelled> {
         Some(self)
+    }
+
+    fn memos(&self) -> Result<Box<dyn Memos + '_>, QueryError> {
+        Ok(Box::new(KeptMemos::of_nobody(self)))
     }
 
     fn backups(&self) -> Option<&dyn Backups> {

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use super::engine::{Engine, now};
+use super::own_metrics::on_this_machine;
 use crate::config::StoreKind;
 use crate::http::browser::{
     Browse, Folder, Health, LastPoint, ListedNode, Listing, MetricDescription, PageRequest, RuleName,
-    StageShape,
+    RuledName, StageShape,
 };
 use crate::http::{Backend, Node};
 use crate::index::{ListedName, Page};
@@ -52,6 +53,10 @@ impl Browse for Engine {
         }))
     }
 
+    fn rules_for(&self, name: &str, cancel: &Cancel) -> Result<Option<RuledName>, QueryError> {
+        self.try_name(name, cancel).map(Some)
+    }
+
     fn health(&self) -> Health {
         let (metrics, tagged) = {
             let index = self.index.read();
@@ -63,6 +68,8 @@ impl Browse for Engine {
             version: env!("CARGO_PKG_VERSION"),
             warning: self.config.exposed(),
             user: None,
+            role: "",
+            whole: true,
             trouble: self.ready().err(),
             store: match self.config.store.kind {
                 StoreKind::Embedded => "embedded",
@@ -70,6 +77,7 @@ impl Browse for Engine {
             },
             carbon: self.carbon.get().map(ToString::to_string),
             own_prefix: (!own.interval.is_zero()).then(|| own.prefix.clone()),
+            own_name: (!own.interval.is_zero()).then(|| on_this_machine(&own.prefix)),
             metrics,
             tagged,
             points_received: counters.points_received.get(),
@@ -204,7 +212,7 @@ impl Engine {
     }
 
     /// The part of a description that follows from the rules.
-    fn ruled(&self, name: &str, policy: &Policy) -> MetricDescription {
+    pub(super) fn ruled(&self, name: &str, policy: &Policy) -> MetricDescription {
         let rules = self.retention();
         let ruled = rules.policy_for(name, policy.arrival());
         let as_ruled = ruled.policy == *policy;

@@ -8,13 +8,14 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::engine::Engine;
+use super::memos::KeptMemos;
 use crate::auth::Sender;
 use crate::bundle::Bundle;
-use crate::http::browser::{Browse, Folder, Health, Listing, MetricDescription, PageRequest};
+use crate::http::browser::{Browse, Folder, Health, Listing, MetricDescription, PageRequest, RuledName};
 use crate::http::{
     BackedUp, Backend, BackupError, BackupState, Backups, Care, Catalog, CatalogQuery, Checked, Cleaned,
-    CopiedMetric, Deleted, DeletedRange, Description, EventLog, ImportOptions, Imported, Labelled, Moving,
-    NameStream, Node, Reloaded, Renamed, Repaired, RetentionPlan, Stats, TaggedSeries, Usage, Wanted,
+    CopiedMetric, Deleted, DeletedRange, Description, EventLog, ImportOptions, Imported, Labelled, Memos,
+    Moving, NameStream, Node, Reloaded, Renamed, Repaired, RetentionPlan, Stats, TaggedSeries, Usage, Wanted,
 };
 use crate::index::{Sight, Survey, Top};
 use crate::kairosdb::{Read, Tags};
@@ -181,6 +182,16 @@ impl Backend for Confined {
 
     fn labelled(&self) -> Option<&dyn Labelled> {
         Some(self)
+    }
+
+    /// A memo is about no metric, so only a tenant who is confined no further has some.
+    fn memos(&self) -> Result<Box<dyn Memos + '_>, QueryError> {
+        match self.scope().tenant() {
+            Some(tenant) if self.scope().takes_all() => {
+                Ok(Box::new(KeptMemos::of_tenant(&self.engine, tenant)))
+            }
+            _ => self.whole()?.memos(),
+        }
     }
 
     fn backups(&self) -> Option<&dyn Backups> {
@@ -376,6 +387,10 @@ impl Browse for Confined {
         let Some(stored) = self.inside(name) else { return Ok(None) };
         let found = self.engine.describe(&stored, cancel)?;
         Ok(found.map(|found| MetricDescription { name: self.shown(stored), ..found }))
+    }
+
+    fn rules_for(&self, name: &str, cancel: &Cancel) -> Result<Option<RuledName>, QueryError> {
+        if self.scope().is_everything() { self.engine.rules_for(name, cancel) } else { Ok(None) }
     }
 
     /// Counts what is inside; of the whole server only how it is.

@@ -12,7 +12,7 @@ use super::expiry::Pointless;
 use super::retention::Reading;
 use super::storage::Storage;
 use super::supervisor::Supervisor;
-use crate::config::{Config, PolicyMatcher, Settings, Sources};
+use crate::config::{Config, PolicyMatcher, Quota, Settings, Sources};
 use crate::index::{Loading, SharedIndex};
 use crate::quotas::Quotas;
 use crate::receive::Sampler;
@@ -40,6 +40,8 @@ pub struct Engine {
     pub resolver: Resolver,
     /// How much of what there may be.
     pub(super) quotas: Arc<Quotas>,
+    /// The same as it is configured.
+    pub(super) quota_rules: RwLock<Vec<Quota>>,
     /// Counters.
     pub telemetry: Arc<Telemetry>,
     pub(super) store: Storage,
@@ -114,6 +116,7 @@ impl Engine {
         owners.iter().for_each(|(id, quota)| quotas.own(*id, quota));
         resolver.set_quotas(&config.quotas);
         Ok(Self {
+            quota_rules: RwLock::new(config.quotas.clone()),
             config,
             retention: RwLock::new(retention),
             reading: OnceLock::new(),

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::engine::Engine;
+use crate::disk::Folder;
 use crate::http::Checked;
 use crate::log::{self, LogError, Replay};
 use crate::store::embedded::inspect;
@@ -11,7 +12,8 @@ use plumbago_model::QueryError;
 
 /// Checks a data directory that no server uses. `progress` is called with blocks done and blocks in all.
 pub fn check_files(dir: &Path, progress: impl FnMut(u64, u64)) -> Result<Checked, StoreError> {
-    let mut report = inspect::fsck(dir, progress)?;
+    let dir = Folder::from(dir);
+    let mut report = inspect::fsck(&dir, progress)?;
     let log = dir.join("log");
     let end = log_end(&log, report.log_floor);
     let found = log::replay(&log, report.log_floor, |_| ());
@@ -45,7 +47,7 @@ impl Engine {
 }
 
 /// The last segment of the log.
-fn log_end(log: &Path, floor: u64) -> Option<PathBuf> {
+fn log_end(log: &Folder, floor: u64) -> Option<PathBuf> {
     let segments = log::segments(log, floor).ok()?;
     segments.into_iter().next_back().map(|(_, path)| path)
 }

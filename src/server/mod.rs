@@ -1,5 +1,6 @@
 //! The server: puts everything together. Apart from `cli` it is the only module that knows all others.
 
+mod applied;
 mod backend;
 mod background;
 mod backup;
@@ -18,6 +19,7 @@ mod expiry;
 mod fsck;
 mod labelled;
 mod local_metrics;
+mod memos;
 mod own_metrics;
 mod recent;
 mod rename;
@@ -34,6 +36,7 @@ mod tags;
 mod top;
 mod write;
 
+pub use applied::{Applying, applying_quotas};
 pub use cluster::{cluster_indexes, cluster_schema, cluster_settings};
 pub use copy::CopyError;
 pub use engine::{Engine, now};

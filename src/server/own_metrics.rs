@@ -63,12 +63,10 @@ impl Counted {
 }
 
 impl OwnMetrics {
-    /// `{host}` in `prefix` becomes the name of this machine, with underscores for its dots.
+    /// Begins to count.
     pub(super) fn new(prefix: &str, interval_secs: f64, telemetry: &Telemetry) -> Self {
-        let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-        let host = host.trim().replace('.', "_");
         let last = Counted::of(telemetry, &Process::read());
-        Self { prefix: prefix.replace("{host}", &host), interval_secs, last, told: 0 }
+        Self { prefix: on_this_machine(prefix), interval_secs, last, told: 0 }
     }
 
     /// The points of this interval. Unknown numbers have no point, such as the latency of an endpoint without requests.
@@ -132,6 +130,12 @@ impl OwnMetrics {
         let known = of_process.into_iter().filter_map(|(name, value)| Some((name, value?)));
         told.into_iter().chain(known).map(|(name, value)| (name.to_owned(), value)).collect()
     }
+}
+
+/// `{host}` in `prefix` becomes the name of this machine, with underscores for its dots.
+pub(super) fn on_this_machine(prefix: &str) -> String {
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    prefix.replace("{host}", &host.trim().replace('.', "_"))
 }
 
 /// How long requests took between two times, in seconds: their mean, and the quantiles.

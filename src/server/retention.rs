@@ -187,6 +187,7 @@ impl Engine {
             return;
         }
         self.resolver.set_quotas(quotas);
+        *self.quota_rules.write() = quotas.to_vec();
         tracing::info!(quotas = quotas.len(), "quotas reloaded");
     }
 

@@ -1,16 +1,16 @@
 //! The store that the configuration asks for.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::cluster::awaited_schema;
 use super::{cluster_indexes, cluster_settings};
 use crate::config::{CassandraIndex, Config, StoreKind};
-use crate::store::cassandra::{Cluster, Events};
+use crate::disk::Folder;
+use crate::store::cassandra::{Cluster, Events, Memos};
 use crate::store::clustered::{Clustered, Link, LinkSettings, SchemaWatch};
 use crate::store::embedded::{Embedded, Standalone};
-use crate::store::{EventStore, MetricStore, PointStore, Upstream};
+use crate::store::{EventStore, MemoStore, MetricStore, PointStore, Upstream};
 use crate::telemetry::Telemetry;
 
 /// An open store.
@@ -21,10 +21,12 @@ pub(super) struct Storage {
     pub(super) metrics: Arc<dyn MetricStore>,
     /// The events.
     pub(super) events: Arc<dyn EventStore>,
+    /// The memos.
+    pub(super) memos: Arc<dyn MemoStore>,
     /// Where the data goes in the end.
     pub(super) upstream: Box<dyn Upstream>,
     /// Where the log is.
-    pub(super) log_dir: PathBuf,
+    pub(super) log_dir: Folder,
 }
 
 impl Storage {
@@ -41,6 +43,7 @@ impl Storage {
             points: Arc::clone(&store.points),
             metrics: Arc::clone(&store.metrics),
             events: Arc::clone(&store.events),
+            memos: Arc::clone(&store.memos),
             log_dir: store.log_dir.clone(),
             upstream: Box::new(Standalone::new(store, config.store.cut_interval)),
         })
@@ -56,6 +59,7 @@ impl Storage {
             points: Arc::clone(&store.points),
             metrics: Arc::clone(&store.metrics),
             events: Arc::new(Events::new(Arc::clone(&cluster))),
+            memos: Arc::new(Memos::new(Arc::clone(&cluster))),
             log_dir: store.local.log_dir.clone(),
             upstream: Box::new(Link::new(
                 cluster,

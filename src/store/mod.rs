@@ -1,7 +1,8 @@
 //! Step 6: the storage seam.
 //!
 //! Small traits, with batches in and batches out: [`MetricStore`] keeps names and policies, [`PointStore`] keeps the slots
-//! of stages, [`EventStore`] keeps events, and [`Upstream`] keeps this server in step with others that share the store. The log,
+//! of stages, [`EventStore`] keeps events, [`MemoStore`] keeps memos, and [`Upstream`] keeps this server in step with others that share the
+//! store. The log,
 //! the points in memory and the rollups ([`crate::rollup`]) are above the seam, so every store gets them: a store only has to keep
 //! what a *cut* hands it and give it back.
 //!
@@ -23,6 +24,8 @@
 //! 8. A damaged file loses what it held and says so; it never yields a wrong value, and never stops the rest from being read.
 //! 9. An event is durable when [`EventStore::add`] returns, and seen by all who share the store; no two events have the
 //!    same id, and they come in the order of time.
+//! 10. A memo is durable when [`MemoStore::write`] returns, and seen by all who share the store. A keeper has as many as it may have at
+//!     most, and sees none of another keeper.
 
 mod backup;
 pub mod cassandra;
@@ -40,8 +43,8 @@ use std::ops::{ControlFlow, RangeInclusive};
 use std::path::PathBuf;
 
 use plumbago_model::{
-    Aggregator, Event, EventId, MetricId, MetricRecord, Partial, Policy, PolicyId, QueryError, SlotRange,
-    Span, Stage, Window,
+    Aggregator, Event, EventId, MemoPlace, MetricId, MetricRecord, Partial, Policy, PolicyId, QueryError,
+    SlotRange, Span, Stage, Window,
 };
 
 /// Why a call failed.
@@ -331,4 +334,22 @@ pub trait EventStore: Send + Sync {
 
     /// Visits the events of some seconds, both edges included, in the order of their ids.
     fn scan(&self, seconds: RangeInclusive<u32>, visit: &mut EventVisitor<'_>) -> Result<(), StoreError>;
+}
+
+/// Keeps memos.
+pub trait MemoStore: Send + Sync {
+    /// The text of a memo.
+    fn read(&self, place: MemoPlace<'_>) -> Result<Option<String>, StoreError>;
+
+    /// Writes a memo, or another text into it. Does nothing and gives false if it would be a new one and its keeper has `most` already.
+    fn write(&self, place: MemoPlace<'_>, text: &str, most: usize) -> Result<bool, StoreError>;
+
+    /// Removes a memo, if it is there.
+    fn remove(&self, place: MemoPlace<'_>) -> Result<(), StoreError>;
+
+    /// What the memos of a service are about, in order.
+    fn service_keys(&self, keeper: &str, service: &str) -> Result<Vec<String>, StoreError>;
+
+    /// The keys of the memos about something, in order.
+    fn keys(&self, keeper: &str, service: &str, service_key: &str) -> Result<Vec<String>, StoreError>;
 }

@@ -112,7 +112,7 @@ fn what_a_snapshot_holds_comes_back() {
     node::nodetool(&["snapshot", "-t", TAG, &settings.keyspace, &settings.keyspace_metadata]).unwrap();
     let backup = tempfile::tempdir().unwrap();
     let copies = copy_snapshots(&tables, backup.path());
-    assert_eq!(copies.len(), 3 + 7);
+    assert_eq!(copies.len(), 3 + 8);
     node::nodetool(&["clearsnapshot", "-t", TAG, "--", &settings.keyspace, &settings.keyspace_metadata])
         .unwrap();
 

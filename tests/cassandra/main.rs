@@ -12,10 +12,13 @@ mod backup;
 mod commands;
 mod conformance;
 mod connect;
+mod doors;
 mod ecosystem;
 mod faults;
 mod kairosdb;
 mod lease;
+#[path = "../server/meeting.rs"]
+mod meeting;
 mod names;
 mod node;
 mod odd_rows;

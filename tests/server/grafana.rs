@@ -6,7 +6,7 @@ use std::net::TcpStream;
 
 use serde_json::Value;
 
-use super::harness::{Server, now};
+use super::harness::{Server, Setup, now};
 
 fn server() -> (Server, u64) {
     let server = Server::start();
@@ -246,4 +246,54 @@ fn tags_for_old_versions() {
     let values = server.json("/tags/host");
     let values = values["values"].as_array().unwrap();
     assert_eq!((values[0]["value"].as_str(), values[0]["count"].as_u64()), (Some("web1"), Some(1)));
+}
+
+/// Type *Metrictank*: each series says which archive it was read from, and how many points became one.
+#[test]
+fn metrictank_s_meta_says_which_archive_was_read() {
+    let setup = Setup::new();
+    let schemas = "[fine]\npattern = ^servers\\.\nretentions = 10s:1h,1m:1d\n";
+    std::fs::write(setup.directory().join("storage-schemas.conf"), schemas).unwrap();
+    let server = setup.start();
+    let minute = now() / 60 * 60 - 120;
+    server.store(&format!("servers.web1.cpu 1 {minute}\nservers.web2.cpu 2 {minute}\nother 3 {minute}\n"));
+    let meta = |target: &str, from: &str, more: &str| {
+        let path = format!("/render?target={target}&from={from}&format=json&meta=true{more}");
+        let answer = server.json(&path);
+        assert_eq!(answer["version"], "v0.1");
+        assert!(answer["meta"]["stats"].is_object());
+        let series = answer["series"].as_array().unwrap();
+        assert!(series.iter().all(|one| !one["datapoints"].as_array().unwrap().is_empty()));
+        series
+            .iter()
+            .map(|one| (one["target"].as_str().unwrap().to_owned(), one["meta"].clone()))
+            .collect::<Vec<_>>()
+    };
+    let fine = meta("servers.web1.cpu", "-10min", "");
+    let expected = serde_json::json!([{
+        "schema-name": "fine", "schema-retentions": "10s:3600s,60s:86400s", "archive-read": 0, "archive-interval": 10,
+        "aggnum-norm": 1, "consolidator-normfetch": "AverageConsolidator", "aggnum-rc": 0,
+        "consolidator-rc": "averageConsolidator", "count": 1,
+    }]);
+    assert_eq!(fine, [("servers.web1.cpu".to_owned(), expected)]);
+    // Behind a function are all metrics that it read; an alias still is its own metric.
+    let coarse = meta("sumSeries(servers.*.cpu)", "-3h", "&maxDataPoints=60");
+    let [one] = coarse[0].1.as_array().unwrap().as_slice() else { panic!("{coarse:?}") };
+    let read =
+        ["archive-read", "archive-interval", "aggnum-rc", "count"].map(|key| one[key].as_u64().unwrap());
+    assert_eq!(read, [1, 60, 3, 2]);
+    let alias = meta("alias(servers.*.cpu,'x')", "-10min", "");
+    assert_eq!(
+        alias.iter().map(|(name, meta)| (name.as_str(), meta[0]["count"].as_u64())).collect::<Vec<_>>(),
+        [("x", Some(1)); 2]
+    );
+    // Metrics of two rules were read in two ways; one point of all is made of all.
+    let two = meta("sumSeries(servers.web1.cpu,other)", "-10min", "&maxDataPoints=1");
+    let names: Vec<_> =
+        two[0].1.as_array().unwrap().iter().map(|one| one["schema-name"].as_str().unwrap()).collect();
+    assert_eq!(names.len(), 2);
+    assert!(names.contains(&"default") && names.contains(&"fine"), "{names:?}");
+    assert!(two[0].1[0]["aggnum-rc"].as_u64().unwrap() >= 59, "{two:?}");
+    assert_eq!(server.json("/render?target=nothing&format=json&meta=true")["series"], serde_json::json!([]));
+    assert!(server.json("/render?target=other&from=-10min&format=json").is_array(), "nobody else gets it");
 }

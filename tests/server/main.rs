@@ -30,6 +30,7 @@ mod kill9;
 mod live;
 mod logins;
 mod manual;
+mod meeting;
 mod memory;
 mod moving;
 mod old_data;

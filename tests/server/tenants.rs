@@ -270,3 +270,34 @@ fn senders_over_tls_and_on_the_open_ports_write_into_their_tenants() {
     stored.sort();
     assert_eq!(stored, ["disk;dc=ams;tenant=t-1", "tenants.everybody.web.a", "tenants.t-1.web.a"]);
 }
+
+#[test]
+fn metadata_is_of_one_tenant_and_of_nobody_who_is_confined_further() {
+    let setup = with_files(Setup::new()).set("tenants.enabled", "true");
+    let logins = [
+        ("boss", add_user(&setup, "boss", "admin", &[])),
+        ("one", add_user(&setup, "one", "write", &["tenant=t-1"])),
+        ("two", add_user(&setup, "two", "write", &["tenant=t-2"])),
+        ("web", add_user(&setup, "web", "write", &["tenant=t-1", "web"])),
+        ("reader", add_user(&setup, "reader", "read", &["tenant=t-1"])),
+    ];
+    let server = setup.start();
+    let call = |who: &str, method: &str, body: &str| {
+        let token = &logins.iter().find(|(name, _)| *name == who).unwrap().1;
+        let headers = format!("Authorization: Bearer {token}\r\n");
+        ask(&server, method, "/api/v1/metadata/s/k/owner", &headers, body)
+    };
+    for (who, text) in [("boss", "the operator"), ("one", "secret of t-1"), ("two", "secret of t-2")] {
+        assert_eq!(call(who, "POST", text).0, 204, "{who}");
+    }
+    assert_eq!(call("one", "GET", ""), (200, "secret of t-1".to_owned()));
+    assert_eq!(call("two", "GET", ""), (200, "secret of t-2".to_owned()));
+    assert_eq!(call("boss", "GET", ""), (200, "the operator".to_owned()));
+    for method in ["GET", "POST", "DELETE"] {
+        assert_eq!(call("web", method, "x").0, 403, "{method}");
+    }
+    assert_eq!((call("reader", "GET", "").0, call("reader", "POST", "x").0), (200, 403));
+    assert_eq!(call("reader", "DELETE", "").0, 403);
+    assert_eq!(call("two", "DELETE", "").0, 204);
+    assert_eq!((call("two", "GET", "").0, call("one", "GET", "").0), (404, 200));
+}

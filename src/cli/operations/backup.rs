@@ -100,13 +100,13 @@ pub(in crate::cli) fn restore(config: &Config, arguments: &Restore, output: Outp
             all_bytes: headway.all_bytes.get(),
         })
     };
-    let verified = shown(state, || Ok(Verified::new(&arguments.dir, &headway)?))?;
+    let verified = shown(state, || Ok(Verified::new(&arguments.dir.as_path().into(), &headway)?))?;
     if arguments.check {
         print_checked(&verified, output)?;
         return complain_about(verified.lost(), "were damaged when the backup was made, and are not in it");
     }
     let path = &config.store.path;
-    let restored = shown(state, || verified.restore(path, &headway).map_err(goes_on))?;
+    let restored = shown(state, || verified.restore(&path.as_path().into(), &headway).map_err(goes_on))?;
     print_restored(path, &verified, &restored, output)?;
     complain_about(verified.lost(), "were damaged when the backup was made, and did not come back")
 }

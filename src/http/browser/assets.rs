@@ -1,4 +1,4 @@
-//! The files of the page. They are part of the binary, and a name that is not in the table leads nowhere: no path of a request
+//! The files of the pages. They are part of the binary, and a name that is not in the table leads nowhere: no path of a request
 //! ever reaches a file system.
 
 use axum::body::Body;
@@ -45,6 +45,13 @@ static PAGE: Asset = Asset {
     bytes: include_bytes!("page/index.html"),
 };
 
+/// The page for operators.
+static OPERATE: Asset = Asset {
+    name: "operate.html",
+    content_type: "text/html; charset=utf-8",
+    bytes: include_bytes!("page/operate.html"),
+};
+
 /// The form to log in, with a place for what went wrong.
 static LOGIN: &str = include_str!("page/login.html");
 const PLACE: &str = "<!-- what went wrong -->";
@@ -53,9 +60,12 @@ static ASSETS: &[Asset] = assets! {
     "icon.svg": "image/svg+xml",
     "style.css": "text/css; charset=utf-8",
     "uPlot.min.css": "text/css; charset=utf-8",
+    "operate.css": "text/css; charset=utf-8",
     "uPlot.iife.min.js": "text/javascript; charset=utf-8",
     "app.js": "text/javascript; charset=utf-8",
     "axis.js": "text/javascript; charset=utf-8",
+    "cardinality.js": "text/javascript; charset=utf-8",
+    "changes.js": "text/javascript; charset=utf-8",
     "clock.js": "text/javascript; charset=utf-8",
     "columns.js": "text/javascript; charset=utf-8",
     "completion.js": "text/javascript; charset=utf-8",
@@ -70,17 +80,25 @@ static ASSETS: &[Asset] = assets! {
     "lines.js": "text/javascript; charset=utf-8",
     "metric.js": "text/javascript; charset=utf-8",
     "names.js": "text/javascript; charset=utf-8",
+    "operate.js": "text/javascript; charset=utf-8",
     "options.js": "text/javascript; charset=utf-8",
     "paint.js": "text/javascript; charset=utf-8",
     "plot.js": "text/javascript; charset=utf-8",
     "points.js": "text/javascript; charset=utf-8",
+    "prometheus.js": "text/javascript; charset=utf-8",
+    "queries.js": "text/javascript; charset=utf-8",
     "range.js": "text/javascript; charset=utf-8",
     "render.js": "text/javascript; charset=utf-8",
+    "retention.js": "text/javascript; charset=utf-8",
+    "rules.js": "text/javascript; charset=utf-8",
     "search.js": "text/javascript; charset=utf-8",
     "server.js": "text/javascript; charset=utf-8",
     "share.js": "text/javascript; charset=utf-8",
+    "sheet.js": "text/javascript; charset=utf-8",
     "sidebar.js": "text/javascript; charset=utf-8",
+    "spark.js": "text/javascript; charset=utf-8",
     "state.js": "text/javascript; charset=utf-8",
+    "status.js": "text/javascript; charset=utf-8",
     "suggestion.js": "text/javascript; charset=utf-8",
     "table.js": "text/javascript; charset=utf-8",
     "targets.js": "text/javascript; charset=utf-8",
@@ -95,6 +113,11 @@ static ASSETS: &[Asset] = assets! {
 /// `GET /`
 pub(in crate::http) async fn page(headers: HeaderMap) -> Response {
     PAGE.answer(&headers)
+}
+
+/// `GET /operate`
+pub(in crate::http) async fn operate(headers: HeaderMap) -> Response {
+    OPERATE.answer(&headers)
 }
 
 /// The form to log in, and what was wrong with the last attempt.
@@ -148,20 +171,21 @@ mod tests {
     #[test]
     fn every_file_of_the_page_is_served_and_every_script_is_preloaded() {
         let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/src/http/browser/page");
-        let page = std::str::from_utf8(PAGE.bytes).unwrap();
+        let pages = [&PAGE, &OPERATE].map(|page| std::str::from_utf8(page.bytes).unwrap());
         for entry in std::fs::read_dir(directory).unwrap() {
             let name = entry.unwrap().file_name().into_string().unwrap();
-            if name == PAGE.name || name == "login.html" || name.contains("LICENSE") {
+            if name.ends_with(".html") || name.contains("LICENSE") {
                 continue;
             }
             assert!(ASSETS.iter().any(|asset| asset.name == name), "{name} is not in the table");
-            assert!(page.contains(&format!("\"browser/{name}\"")), "{name} is not in index.html");
+            let named = format!("\"browser/{name}\"");
+            assert!(pages.iter().any(|page| page.contains(&named)), "{name} is in none of the pages");
         }
     }
 
     #[test]
     fn the_page_asks_nobody_else() {
-        for asset in ASSETS.iter().chain([&PAGE]) {
+        for asset in ASSETS.iter().chain([&PAGE, &OPERATE]) {
             let text = String::from_utf8_lossy(asset.bytes);
             let elsewhere = text.split(['"', '\'', '`', '(', ' ']).find(|word| {
                 word.starts_with("https://") || word.starts_with("http://") && !word.contains("www.w3.org")

@@ -8,7 +8,7 @@ use tokio::task::spawn_blocking;
 
 use crate::http::error::Failure;
 use crate::http::find::to_json;
-use crate::http::gate::{LoggedIn, Seen};
+use crate::http::gate::{LoggedIn, Rights, Seen};
 use crate::http::reply;
 
 /// How the server is.
@@ -20,6 +20,10 @@ pub struct Health {
     pub warning: Option<String>,
     /// Who asks, if they logged in.
     pub user: Option<String>,
+    /// What the caller may do.
+    pub role: &'static str,
+    /// Does the caller see the whole server?
+    pub whole: bool,
     /// Why queries or writes do not work; `None` when all is well.
     pub trouble: Option<String>,
     /// `embedded` or `cassandra`.
@@ -28,6 +32,8 @@ pub struct Health {
     pub carbon: Option<String>,
     /// The prefix of the server's own metrics, `{host}` and all; `None` when it stores none.
     pub own_prefix: Option<String>,
+    /// The same with the name of this machine in it: what the names of those metrics begin with.
+    pub own_name: Option<String>,
     /// Metrics, tagged ones included.
     pub metrics: u64,
     /// Metrics with tags.
@@ -51,8 +57,12 @@ pub struct Health {
 }
 
 /// `GET /internal/browser/health`
-pub(in crate::http) async fn handle(Seen(api): Seen, user: LoggedIn) -> Result<Response, Failure> {
-    let ask = move || to_json(&Health { user: user.0, ..api.backend.browse().health() });
+pub(in crate::http) async fn handle(
+    Seen(api): Seen,
+    LoggedIn(user): LoggedIn,
+    Rights { role, whole }: Rights,
+) -> Result<Response, Failure> {
+    let ask = move || to_json(&Health { user, role: role.name(), whole, ..api.backend.browse().health() });
     let json = spawn_blocking(ask).await.map_err(|_| Failure::Internal)?;
     let mut response = reply::body(StatusCode::OK, "application/json", json);
     reply::never_cached(&mut response);

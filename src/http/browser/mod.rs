@@ -1,18 +1,21 @@
-//! The metric browser: a page at `/`, and what it asks the server for.
+//! The metric browser: a page at `/`, one for operators at `/operate`, and what they ask the server for.
 //!
-//! The page is plain HTML, CSS and JavaScript modules in `page/`, embedded in the binary: nothing is built, and nothing is
+//! A page is plain HTML, CSS and JavaScript modules in `page/`, embedded in the binary: nothing is built, and nothing is
 //! fetched from elsewhere. What the Graphite API does not tell (counts, search as you type, retention, health) is at
 //! `/internal/browser/*`, which belongs to the page and may change with it.
 
 mod assets;
 mod health;
 mod metric;
+mod rules;
 mod search;
 mod tree;
 
-pub(super) use assets::{asset, login_page, page};
+pub(super) use assets::{asset, login_page, operate, page};
 pub use health::Health;
 pub use metric::{LastPoint, MetricDescription, RuleName, StageShape};
+pub(super) use rules::handle as rules;
+pub use rules::{AppliedQuota, RuledName};
 pub(super) use {health::handle as health, metric::handle as metric};
 pub(super) use {search::handle as search, tree::handle as tree};
 
@@ -39,6 +42,11 @@ pub trait Browse {
 
     /// What is known of a metric; `None` if there is none of that name.
     fn describe(&self, name: &str, cancel: &Cancel) -> Result<Option<MetricDescription>, QueryError>;
+
+    /// What the rules in force do to a name; `None` if the server has no rules. The error says why no metric can have that name.
+    fn rules_for(&self, _name: &str, _cancel: &Cancel) -> Result<Option<RuledName>, QueryError> {
+        Ok(None)
+    }
 
     /// How the server is.
     fn health(&self) -> Health;

@@ -13,6 +13,10 @@ const INTAKE: &[&str] = &[
     "ingest.max_creates_per_second",
 ];
 
+const METADATA: &[&str] = &["kairosdb.max_metadata", "kairosdb.max_metadata_bytes", "query.find_timeout"];
+
+const RESERVED: &str = "401 for a service that begins with `_`, as in KairosDB";
+
 pub(super) const KAIROSDB: &[Endpoint] = &[
     Endpoint::new(
         POST,
@@ -72,6 +76,21 @@ pub(super) const KAIROSDB: &[Endpoint] = &[
         "JSON: what was looked at, and whether it works",
     ),
     Endpoint::new(
+        GET,
+        "/api/v1/features",
+        Role::None,
+        || get(kairosdb::server::features),
+        "JSON: the aggregators and groups of queries with their properties, for programs that build queries",
+    ),
+    Endpoint::new(
+        GET,
+        "/api/v1/features/{kind}",
+        Role::None,
+        || get(kairosdb::server::features_of),
+        "JSON: those of one kind, `aggregators` or `group_by`",
+    )
+    .fails("404 for another kind"),
+    Endpoint::new(
         EITHER,
         "/api/v1/datapoints/query",
         Role::Read,
@@ -108,6 +127,54 @@ pub(super) const KAIROSDB: &[Endpoint] = &[
         "deletes all series of a metric",
     )
     .fails("204 without a body"),
+    Endpoint::new(
+        GET,
+        "/api/v1/metadata/{service}",
+        Role::Read,
+        || get(kairosdb::metadata::service_keys),
+        "JSON: the keys of a service, of the texts that clients keep here",
+    )
+    .takes("`startsWith`")
+    .within(METADATA)
+    .fails(RESERVED),
+    Endpoint::new(
+        GET,
+        "/api/v1/metadata/{service}/{service_key}",
+        Role::Read,
+        || get(kairosdb::metadata::keys),
+        "JSON: the keys of its texts about one of them",
+    )
+    .takes("`startsWith`")
+    .within(METADATA)
+    .fails(RESERVED),
+    Endpoint::new(
+        GET,
+        "/api/v1/metadata/{service}/{service_key}/{key}",
+        Role::Read,
+        || get(kairosdb::metadata::read),
+        "a text, as it was sent",
+    )
+    .within(METADATA)
+    .fails("404 without it; 401 for a service that begins with `_`"),
+    Endpoint::new(
+        POST,
+        "/api/v1/metadata/{service}/{service_key}/{key}",
+        Role::Write,
+        || post(kairosdb::metadata::write),
+        "keeps a text: 204 when it is durable",
+    )
+    .takes("body: the text")
+    .within(METADATA)
+    .fails("413; 422 when there are too many; 401 for a service that begins with `_`"),
+    Endpoint::new(
+        DELETE,
+        "/api/v1/metadata/{service}/{service_key}/{key}",
+        Role::Write,
+        || delete(kairosdb::metadata::delete),
+        "removes a text: 204, even if there was none",
+    )
+    .within(METADATA)
+    .fails(RESERVED),
     Endpoint::new(
         GET,
         "/api/v1/catalog/metrics",

@@ -7,10 +7,12 @@
 //! | `save`       | what a query makes is written                               |
 //! | `delete`     | points and metrics are deleted                              |
 //! | `names`      | metrics, tags and their values                              |
+//! | `metadata`   | texts that clients keep here                                |
 //! | `server`     | version, health, features                                   |
 
 pub(super) mod datapoints;
 pub(super) mod delete;
+pub(super) mod metadata;
 pub(super) mod names;
 pub(super) mod query;
 mod save;

@@ -13,6 +13,7 @@ fn the_page_and_its_files_come_with_their_types_and_guards() {
     let server = Server::start();
     for (path, content_type) in [
         ("/", "text/html; charset=utf-8"),
+        ("/operate", "text/html; charset=utf-8"),
         ("/browser/app.js", "text/javascript; charset=utf-8"),
         ("/browser/style.css", "text/css; charset=utf-8"),
         ("/browser/icon.svg", "image/svg+xml"),

@@ -16,6 +16,7 @@
 //! | `fetch`    | reading points                                                      |
 //! | `erase`    | deleting points                                                     |
 //! | `events`   | writing and reading events                                          |
+//! | `memos`    | keeping memos                                                       |
 //! | `copier`   | copying points from one metric to another                           |
 //! | `throttle` | how many batches may be in flight                                   |
 //! | `usage`    | counting rows, and how large tables are                             |
@@ -30,6 +31,7 @@ mod fetch;
 mod flight;
 mod kairosdb;
 mod lease;
+mod memos;
 pub mod names;
 mod purpose;
 mod rows;
@@ -48,6 +50,7 @@ pub use fault::{ClusterError, Fault};
 pub use fetch::{Fetcher, UNSETTLED_SECS, Wanted};
 pub use kairosdb::{KairosTables, Tags};
 pub use lease::{KEEP_SECS, Lease, RENEW_INTERVAL, Writer, writers};
+pub use memos::Memos;
 pub use purpose::Purpose;
 pub use scylla::statement::Consistency;
 pub use sender::{Delivery, Sender};

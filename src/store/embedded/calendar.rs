@@ -5,7 +5,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU32, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use parking_lot::RwLock;
 use redb::{ReadTransaction, ReadableTable, TableDefinition, WriteTransaction};
@@ -81,12 +80,6 @@ impl Page {
         }
         bytes
     }
-}
-
-/// Seconds since 1970.
-pub(super) fn now() -> u32 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u32::try_from(since.as_secs()).unwrap_or(u32::MAX)
 }
 
 fn day_of(time: u32) -> u16 {

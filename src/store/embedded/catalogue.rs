@@ -5,13 +5,17 @@
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
+use std::sync::Arc;
 
 use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
 
-use super::calendar::{CREATED, Calendar, USED, now};
+use super::calendar::{CREATED, Calendar, USED};
+use super::database;
 use super::events::EVENTS;
+use super::memos::MEMOS;
 use super::names;
 use super::spool::Parcel;
+use crate::disk::Disk;
 use crate::store::{Mark, MetricStore, Position, StoreError};
 use plumbago_model::{MetricId, MetricRecord, Policy, PolicyId, Span};
 
@@ -50,6 +54,7 @@ const DATES_SINCE: &str = "dates_since";
 
 /// The open database.
 pub(super) struct Catalogue {
+    disk: Arc<dyn Disk>,
     db: Database,
     calendar: Calendar,
 }
@@ -59,17 +64,11 @@ pub(super) fn failed(error: impl Into<redb::Error>) -> StoreError {
 }
 
 impl Catalogue {
-    pub(super) fn open(path: &Path) -> Result<Self, StoreError> {
-        let db = Database::create(path).map_err(|e| match e {
-            redb::DatabaseError::DatabaseAlreadyOpen => StoreError::InUse { path: path.to_owned() },
-            redb::DatabaseError::Storage(redb::StorageError::Io(source)) => {
-                StoreError::Io { action: "open", path: path.to_owned(), source }
-            }
-            other => failed(other),
-        })?;
-        let mut catalogue = Self { db, calendar: Calendar::default() };
+    pub(super) fn open(disk: &Arc<dyn Disk>, path: &Path) -> Result<Self, StoreError> {
+        let db = database::open(&**disk, path, &Database::builder())?;
+        let mut catalogue = Self { disk: Arc::clone(disk), db, calendar: Calendar::default() };
         catalogue.prepare()?;
-        catalogue.calendar = Calendar::load(&catalogue, now())?;
+        catalogue.calendar = Calendar::load(&catalogue, catalogue.now())?;
         Ok(catalogue)
     }
 
@@ -86,11 +85,12 @@ impl Catalogue {
             txn.open_table(BLOCKS).map_err(failed)?;
             txn.open_table(PARCELS).map_err(failed)?;
             txn.open_table(EVENTS).map_err(failed)?;
+            txn.open_table(MEMOS).map_err(failed)?;
             txn.open_table(CREATED).map_err(failed)?;
             txn.open_table(USED).map_err(failed)?;
             let mut settings = txn.open_table(SETTINGS).map_err(failed)?;
             if settings.get(DATES_SINCE).map_err(failed)?.is_none() {
-                settings.insert(DATES_SINCE, now().to_string().as_str()).map_err(failed)?;
+                settings.insert(DATES_SINCE, self.now().to_string().as_str()).map_err(failed)?;
             }
             let found = settings.get("format").map_err(failed)?.map(|f| f.value().to_owned());
             match found.as_deref() {
@@ -104,6 +104,21 @@ impl Catalogue {
                 ))),
             }
         })
+    }
+
+    /// Seconds since 1970.
+    fn now(&self) -> u32 {
+        u32::try_from(self.disk.now().as_secs()).unwrap_or(u32::MAX)
+    }
+
+    /// Metrics were read just now.
+    pub(super) fn note_read(&self, metrics: &[MetricId]) {
+        self.calendar.note_read(metrics, self.now());
+    }
+
+    /// Metrics received points just now.
+    pub(super) fn note_updated(&self, metrics: &[MetricId]) {
+        self.calendar.note_updated(metrics, self.now());
     }
 
     /// When metrics were created and used.
@@ -232,21 +247,21 @@ pub(super) fn blocks_in(txn: &redb::ReadTransaction) -> Result<(Vec<String>, Pos
 }
 
 /// Copies everything that a transaction sees into a new database at `path`. An older file there is overwritten.
-pub(super) fn copy(from: &redb::ReadTransaction, path: &Path) -> Result<(), StoreError> {
-    match std::fs::remove_file(path) {
+pub(super) fn copy(from: &redb::ReadTransaction, disk: &dyn Disk, path: &Path) -> Result<(), StoreError> {
+    match disk.remove(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
             return Err(StoreError::Io { action: "remove", path: path.to_owned(), source: error });
         }
         _ => {}
     }
-    copy_tables(from, path).map_err(|error| match error {
+    let db = database::open(disk, path, Database::builder().set_cache_size(COPY_CACHE))?;
+    copy_tables(from, &db).map_err(|error| match error {
         redb::Error::Io(source) => StoreError::Io { action: "write", path: path.to_owned(), source },
         other => failed(other),
     })
 }
 
-fn copy_tables(from: &redb::ReadTransaction, path: &Path) -> Result<(), redb::Error> {
-    let db = Database::builder().set_cache_size(COPY_CACHE).create(path)?;
+fn copy_tables(from: &redb::ReadTransaction, db: &Database) -> Result<(), redb::Error> {
     let to = db.begin_write()?;
     copy_table(from, &to, NAMES)?;
     copy_table(from, &to, DELETED)?;
@@ -258,6 +273,7 @@ fn copy_tables(from: &redb::ReadTransaction, path: &Path) -> Result<(), redb::Er
     copy_table(from, &to, BLOCKS)?;
     copy_table(from, &to, PARCELS)?;
     copy_table(from, &to, EVENTS)?;
+    copy_table(from, &to, MEMOS)?;
     copy_table(from, &to, CREATED)?;
     copy_table(from, &to, USED)?;
     copy_table(from, &to, SETTINGS)?;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::block::{Block, BlockMeta, BlockWriter, sync_dir};
+use super::block::{Block, BlockMeta, BlockWriter};
 use super::codec::{Encoder, Partials};
 use super::partition::{partition_secs, partition_start};
 use super::points::{BlockStore, Change};
@@ -53,7 +53,8 @@ impl<'a> BlockCut<'a> {
                     cut_to: self.cut,
                 };
                 let path = make_path(self.store, &meta)?;
-                let writer = BlockWriter::create(&path, meta).map_err(io("create", &path))?;
+                let writer =
+                    BlockWriter::create(self.store.root.disk(), &path, meta).map_err(io("create", &path))?;
                 Ok(vacant.insert(writer))
             }
         }
@@ -115,7 +116,7 @@ impl Cut for BlockCut<'_> {
         let (mut added, points, updated) = (Vec::new(), self.points, self.updated);
         for (key, writer) in self.writers {
             let dir = store.partition_dir(key.0, key.1);
-            added.push(finish(writer, &dir)?);
+            added.push(finish(store, writer, &dir)?);
         }
         store.replace(|state| {
             let paths = added.iter().map(|b| b.info().path.clone()).collect();
@@ -132,20 +133,22 @@ impl Cut for BlockCut<'_> {
 /// Creates the partition's directory and names the block after its cuts.
 pub(super) fn make_path(store: &BlockStore, meta: &BlockMeta) -> Result<PathBuf, StoreError> {
     let dir = store.partition_dir(meta.stage, meta.partition_start);
-    if !dir.is_dir() {
-        std::fs::create_dir_all(&dir).map_err(io("create", &dir))?;
+    let disk = store.root.disk();
+    if !disk.about(&dir).is_ok_and(|about| about.is_dir) {
+        disk.create_dirs(&dir).map_err(io("create", &dir))?;
         for parent in dir.ancestors().skip(1).take(2) {
-            sync_dir(parent).map_err(io("sync", parent))?;
+            disk.sync_dir(parent).map_err(io("sync", parent))?;
         }
     }
     Ok(dir.join(format!("{}-{}.blk", meta.cut_from, meta.cut_to)))
 }
 
 /// Completes a block and opens it for reading.
-pub(super) fn finish(writer: BlockWriter, dir: &Path) -> Result<Arc<Block>, StoreError> {
+pub(super) fn finish(store: &BlockStore, writer: BlockWriter, dir: &Path) -> Result<Arc<Block>, StoreError> {
     let info = writer.finish().map_err(io("write a block in", dir))?;
-    sync_dir(dir).map_err(io("sync", dir))?;
-    let block = Block::open(&info.path);
+    let disk = store.root.disk();
+    disk.sync_dir(dir).map_err(io("sync", dir))?;
+    let block = Block::open(&**disk, &info.path);
     block.map(Arc::new).map_err(|e| StoreError::Damaged { path: info.path, detail: e.to_string() })
 }
 

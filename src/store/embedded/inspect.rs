@@ -10,21 +10,22 @@ use super::catalogue::{CATALOGUE_FILE, Catalogue};
 use super::codec::{Chunk, Samples};
 use super::points::{BlockStore, POINTS_DIR};
 use super::recovery::{DirLock, block_files};
+use crate::disk::{self, Disk, Folder};
 use crate::store::{Headway, MetricStore, Report, StoreError};
 use plumbago_model::count;
 
 /// Reads the catalogue and all blocks of a data directory and changes nothing; the log is checked apart. `progress` is called with blocks done and blocks in all.
-pub fn fsck(dir: &Path, mut progress: impl FnMut(u64, u64)) -> Result<Report, StoreError> {
+pub fn fsck(dir: &Folder, mut progress: impl FnMut(u64, u64)) -> Result<Report, StoreError> {
     let _lock = DirLock::take_existing(dir)?;
-    let catalogue = Catalogue::open(&dir.join(CATALOGUE_FILE))?;
+    let catalogue = Catalogue::open(dir.disk(), &dir.path().join(CATALOGUE_FILE))?;
     let mut report = check_catalogue(&catalogue);
     let (listed, position) = catalogue.blocks()?;
     for (done, relative) in listed.iter().enumerate() {
         progress(done as u64, listed.len() as u64);
-        check_block(&dir.join(relative), &mut report);
+        check_block(&**dir.disk(), &dir.path().join(relative), &mut report);
     }
     progress(listed.len() as u64, listed.len() as u64);
-    let in_force: HashSet<PathBuf> = listed.iter().map(|p| dir.join(p)).collect();
+    let in_force: HashSet<PathBuf> = listed.iter().map(|p| dir.path().join(p)).collect();
     let files = block_files(&dir.join(POINTS_DIR))?;
     remark_on(files.into_iter().filter(|path| !in_force.contains(path)), &mut report);
     report.log_floor = position.log_floor;
@@ -43,13 +44,13 @@ pub(super) fn verify(store: &BlockStore, headway: &Headway) -> Result<Report, St
         if headway.is_stopped() {
             return Err(StoreError::Refused("the check ended early because the server stops".to_owned()));
         }
-        let path = store.root.join(relative);
+        let path = store.root.path().join(relative);
         match open.get(path.as_path()) {
             Some(block) => {
                 report.blocks += 1;
                 check_open(block, &mut report);
             }
-            None => check_block(&path, &mut report),
+            None => check_block(&**store.root.disk(), &path, &mut report),
         }
         headway.files.add(1);
     }
@@ -71,9 +72,9 @@ fn remark_on(unlisted: impl Iterator<Item = PathBuf>, report: &mut Report) {
     report.remarks.extend(unlisted.map(|path| format!("{} is not listed in the catalogue", path.display())));
 }
 
-fn check_block(path: &Path, report: &mut Report) {
+fn check_block(disk: &dyn Disk, path: &Path, report: &mut Report) {
     report.blocks += 1;
-    match Block::open(path) {
+    match Block::open(disk, path) {
         Ok(block) => check_open(&block, report),
         Err(error) => report.problems.push(error.to_string()),
     }
@@ -127,7 +128,7 @@ fn unreadable(error: impl ToString) -> DumpError {
 }
 
 fn dump_block(path: &Path, out: &mut dyn Write) -> Result<(), DumpError> {
-    let block = Block::open(path).map_err(unreadable)?;
+    let block = Block::open(&*disk::real(), path).map_err(unreadable)?;
     let info = block.info();
     let meta = info.meta;
     writeln!(
@@ -173,7 +174,7 @@ fn dump_catalogue(path: &Path, out: &mut dyn Write) -> Result<(), DumpError> {
     if !path.is_file() {
         return Err(unreadable(format!("{} does not exist", path.display())));
     }
-    let catalogue = Catalogue::open(path).map_err(|error| match error {
+    let catalogue = Catalogue::open(&disk::real(), path).map_err(|error| match error {
         StoreError::InUse { path } => DumpError::InUse { path },
         other => unreadable(other),
     })?;

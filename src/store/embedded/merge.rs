@@ -75,7 +75,7 @@ fn merge(store: &BlockStore, stage: Stage, start: u32, blocks: &[Arc<Block>]) ->
     };
     let path = make_path(store, &meta)?;
     let dir = store.partition_dir(stage, start);
-    let mut writer = BlockWriter::create(&path, meta).map_err(io("create", &path))?;
+    let mut writer = BlockWriter::create(store.root.disk(), &path, meta).map_err(io("create", &path))?;
     let deleted = Arc::clone(&store.state().deleted);
     // Without older blocks, there is nothing left that an erased slot would hide.
     let oldest =
@@ -89,7 +89,7 @@ fn merge(store: &BlockStore, stage: Stage, start: u32, blocks: &[Arc<Block>]) ->
             writer.put(metric, chunk).map_err(io("write to", &dir))
         }
     })?;
-    let merged = finish(writer, &dir)?;
+    let merged = finish(store, writer, &dir)?;
     let replaced = store.replace(|state| {
         let partition = state.stages.get_mut(&stage)?.get_mut(&start)?;
         // Partitions expire as a whole. If this one expired meanwhile, there is nothing to replace.
@@ -99,7 +99,7 @@ fn merge(store: &BlockStore, stage: Stage, start: u32, blocks: &[Arc<Block>]) ->
         Some(Change { added: vec![merged.info().path.clone()], removed, ..Change::default() })
     })?;
     if !replaced {
-        std::fs::remove_file(&path).map_err(io("remove", &path))?;
+        store.root.disk().remove(&path).map_err(io("remove", &path))?;
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 //! | path              | what it is                                                                   |
 //! |-------------------|------------------------------------------------------------------------------|
 //! | `LOCK`            | held by the process that has the directory open                              |
-//! | `catalogue.redb`  | names, policies, events, and the block files in use ([`catalogue`])          |
+//! | `catalogue.redb`  | names, policies, events, memos, and the block files in use ([`catalogue`])   |
 //! | `log/*.log`       | the write-ahead log ([`crate::log`])                                         |
 //! | `RESTORING`       | there while a restore into the directory is not finished ([`backup`])          |
 //! | `points/S/P/*.blk`| write-once blocks of stage S and time partition P ([`block`], [`codec`])     |
@@ -17,8 +17,10 @@ mod calendar;
 mod catalogue;
 pub mod codec;
 mod cut;
+mod database;
 mod events;
 pub mod inspect;
+mod memos;
 mod merge;
 mod names;
 mod partition;
@@ -28,7 +30,7 @@ mod spool;
 mod standalone;
 mod state;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -37,7 +39,10 @@ pub use recovery::DirLock;
 pub use spool::{AFTER_CUT_US, Content, Contents, OpenParcel, Parcel, Spool};
 pub use standalone::Standalone;
 
-use super::{BackedUp, Chore, EventStore, Headway, LocalMetrics, MetricStore, PointStore, StoreError};
+use super::{
+    BackedUp, Chore, EventStore, Headway, LocalMetrics, MemoStore, MetricStore, PointStore, StoreError,
+};
+use crate::disk::Folder;
 use plumbago_model::{Dates, MetricId};
 
 /// An open data directory.
@@ -48,8 +53,10 @@ pub struct Embedded {
     pub metrics: Arc<dyn MetricStore>,
     /// The events.
     pub events: Arc<dyn EventStore>,
+    /// The memos.
+    pub memos: Arc<dyn MemoStore>,
     /// Where the log is.
-    pub log_dir: PathBuf,
+    pub log_dir: Folder,
     blocks: Arc<points::BlockStore>,
     _lock: DirLock,
 }
@@ -57,12 +64,17 @@ pub struct Embedded {
 impl Embedded {
     /// Opens `dir`, creating it if it does not exist.
     pub fn open(dir: &Path) -> Result<Self, StoreError> {
+        Self::open_in(&dir.into())
+    }
+
+    /// The same on any disk.
+    pub fn open_in(dir: &Folder) -> Result<Self, StoreError> {
         Self::open_as(dir, false)
     }
 
     /// [`Embedded::open`] for a store whose cuts all have to be delivered to a cluster.
     pub fn open_with_spool(dir: &Path) -> Result<(Self, Spool), StoreError> {
-        let store = Self::open_as(dir, true)?;
+        let store = Self::open_as(&dir.into(), true)?;
         let spool = Spool::new(Arc::clone(&store.blocks));
         Ok((store, spool))
     }
@@ -79,7 +91,7 @@ impl Embedded {
 
     /// Metrics were read just now.
     pub fn note_read(&self, metrics: &[MetricId]) {
-        self.blocks.catalogue.calendar().note_read(metrics, calendar::now());
+        self.blocks.catalogue.note_read(metrics);
     }
 
     /// When metrics were created, written and read.
@@ -104,19 +116,22 @@ impl Embedded {
 
     /// Copies everything that is committed into `dir`, as a backup.
     pub fn back_up(&self, dir: &Path, headway: &Headway) -> Result<BackedUp, StoreError> {
-        backup::back_up(&self.blocks, dir, headway)
+        let dir = Folder::on(Arc::clone(self.blocks.root.disk()), dir);
+        backup::back_up(&self.blocks, &dir, headway)
     }
 
-    fn open_as(dir: &Path, has_spool: bool) -> Result<Self, StoreError> {
+    fn open_as(dir: &Folder, has_spool: bool) -> Result<Self, StoreError> {
         let lock = DirLock::take(dir)?;
         backup::check_restored(dir)?;
-        let catalogue = Arc::new(catalogue::Catalogue::open(&dir.join(catalogue::CATALOGUE_FILE))?);
+        let catalogue =
+            Arc::new(catalogue::Catalogue::open(dir.disk(), &dir.path().join(catalogue::CATALOGUE_FILE))?);
         let blocks = Arc::new(points::BlockStore::open(dir, Arc::clone(&catalogue), has_spool)?);
         let points: Arc<dyn PointStore> = Arc::<points::BlockStore>::clone(&blocks);
         Ok(Self {
             points,
             metrics: Arc::<catalogue::Catalogue>::clone(&catalogue),
-            events: catalogue,
+            events: Arc::<catalogue::Catalogue>::clone(&catalogue),
+            memos: catalogue,
             log_dir: dir.join("log"),
             blocks,
             _lock: lock,

@@ -7,12 +7,12 @@ use std::sync::Arc;
 use parking_lot::{Mutex, RwLock};
 
 use super::block::{Block, BlockError};
-use super::calendar;
 use super::catalogue::{self, CATALOGUE_FILE, Catalogue};
 use super::cut::BlockCut;
 use super::partition::partition_secs;
 use super::spool::{Parcel, last_cut_us, next_parcel};
 use super::state::{Partition, State, StateSnapshot};
+use crate::disk::{self, Disk, Folder};
 use crate::store::{Cut, DiskUsage, Headway, PointStore, Position, Report, Snapshot, StoreError};
 use plumbago_model::{MetricId, Stage};
 
@@ -21,7 +21,7 @@ pub(super) const POINTS_DIR: &str = "points";
 
 /// See the module documentation.
 pub(super) struct BlockStore {
-    pub(super) root: PathBuf,
+    pub(super) root: Folder,
     pub(super) catalogue: Arc<Catalogue>,
     state: RwLock<Arc<State>>,
     /// Held while the catalogue and then the state are replaced.
@@ -34,7 +34,11 @@ pub(super) struct BlockStore {
 
 impl BlockStore {
     /// Opens every block in use. A damaged one is skipped and named in the log; the rest is served.
-    pub(super) fn open(root: &Path, catalogue: Arc<Catalogue>, has_spool: bool) -> Result<Self, StoreError> {
+    pub(super) fn open(
+        root: &Folder,
+        catalogue: Arc<Catalogue>,
+        has_spool: bool,
+    ) -> Result<Self, StoreError> {
         let (paths, position) = catalogue.blocks()?;
         let deleted = Arc::new(catalogue.deleted()?.into_iter().collect::<HashSet<u32>>());
         let mut state = State { position, deleted, ..State::default() };
@@ -43,7 +47,7 @@ impl BlockStore {
             state.parcels = parcels.into_iter().map(|parcel| (parcel.cut, parcel)).collect();
         }
         for relative in &paths {
-            match Block::open(&root.join(relative)) {
+            match Block::open(&**root.disk(), &root.path().join(relative)) {
                 Ok(block) => state.add(Arc::new(block)),
                 Err(error @ BlockError::Version { .. }) => {
                     return Err(StoreError::Catalogue(error.to_string()));
@@ -53,7 +57,7 @@ impl BlockStore {
         }
         super::recovery::sweep(root, &paths, &state)?;
         Ok(Self {
-            root: root.to_owned(),
+            root: root.clone(),
             catalogue,
             state: RwLock::new(Arc::new(state)),
             replacing: Mutex::new(()),
@@ -86,7 +90,7 @@ impl BlockStore {
         *self.state.write() = Arc::new(next);
         for path in &change.removed {
             // Readers that still have it open keep reading. A file that cannot be removed is removed at the next start.
-            if let Err(error) = std::fs::remove_file(path) {
+            if let Err(error) = self.root.disk().remove(path) {
                 tracing::warn!(path = %path.display(), %error, "cannot remove an old block");
             }
         }
@@ -96,13 +100,14 @@ impl BlockStore {
     /// The parcel a commit makes, in a store with a spool.
     pub(super) fn parcel(&self, state: &State, cut: u64, points: u64) -> Option<Parcel> {
         let delivered_us = *self.last_delivered_us.as_ref()?.lock();
-        Some(next_parcel(cut, points, last_cut_us(&state.parcels, delivered_us)))
+        let now = self.root.disk().now();
+        Some(next_parcel(cut, points, last_cut_us(&state.parcels, delivered_us), now))
     }
 
     /// Metrics received points. Behind a spool is a cluster, which notes that itself.
     pub(super) fn note_updated(&self, metrics: &[MetricId]) {
         if self.last_delivered_us.is_none() {
-            self.catalogue.calendar().note_updated(metrics, calendar::now());
+            self.catalogue.note_updated(metrics);
         }
     }
 
@@ -133,7 +138,7 @@ impl BlockStore {
             (self.catalogue.read()?, self.state())
         };
         let listed = catalogue::blocks_in(&catalogue)?.0;
-        Ok(Still { state, listed, catalogue })
+        Ok(Still { state, listed, catalogue, disk: Arc::clone(self.root.disk()) })
     }
 
     /// Block files that the catalogue does not list, and that nobody is writing at this moment.
@@ -141,22 +146,22 @@ impl BlockStore {
         // A merge has files that are complete and not listed yet.
         let _no_merge = self.merging.lock();
         let still = self.hold_still()?;
-        let listed: HashSet<PathBuf> = still.listed.iter().map(|path| self.root.join(path)).collect();
-        let newest = still.state.position.cut;
+        let listed: HashSet<PathBuf> = still.listed.iter().map(|path| self.root.path().join(path)).collect();
+        let (newest, disk) = (still.state.position.cut, &**self.root.disk());
         let is_being_cut =
-            |path: &Path| Block::open(path).is_ok_and(|block| block.info().meta.cut_from > newest);
+            |path: &Path| Block::open(disk, path).is_ok_and(|block| block.info().meta.cut_from > newest);
         let mut files = super::recovery::block_files(&self.root.join(POINTS_DIR))?;
         files.retain(|path| {
             !listed.contains(path) && path.extension().is_none_or(|e| e != "tmp") && !is_being_cut(path)
         });
         // A partition may have expired since.
-        files.retain(|path| path.exists());
+        files.retain(|path| disk::exists(disk, path));
         Ok(files)
     }
 
     /// A path below the data directory, as the catalogue has it.
     pub(super) fn relative(&self, path: &Path) -> String {
-        path.strip_prefix(&self.root).unwrap_or(path).to_string_lossy().into_owned()
+        path.strip_prefix(self.root.path()).unwrap_or(path).to_string_lossy().into_owned()
     }
 
     fn all_relative(&self, paths: &[PathBuf]) -> Vec<String> {
@@ -165,7 +170,7 @@ impl BlockStore {
 
     /// The directory of a partition.
     pub(super) fn partition_dir(&self, stage: Stage, start: u32) -> PathBuf {
-        self.root.join(POINTS_DIR).join(stage_dir(stage)).join(start.to_string())
+        self.root.path().join(POINTS_DIR).join(stage_dir(stage)).join(start.to_string())
     }
 }
 
@@ -184,12 +189,13 @@ pub(super) struct Still {
     /// The blocks that the catalogue lists. Those that could not be opened are not in `state`.
     pub(super) listed: Vec<String>,
     catalogue: redb::ReadTransaction,
+    disk: Arc<dyn Disk>,
 }
 
 impl Still {
     /// Writes the catalogue to a new file, which is on disk when this returns.
     pub(super) fn copy_catalogue(&self, path: &Path) -> Result<(), StoreError> {
-        catalogue::copy(&self.catalogue, path)
+        catalogue::copy(&self.catalogue, &*self.disk, path)
     }
 }
 
@@ -269,7 +275,8 @@ impl PointStore for BlockStore {
     fn disk_usage(&self) -> DiskUsage {
         let state = self.state();
         // The file is missing only if a person removed it. The next commit reports that.
-        let catalogue = std::fs::metadata(self.root.join(CATALOGUE_FILE)).map_or(0, |file| file.len());
+        let catalogue =
+            self.root.disk().about(&self.root.path().join(CATALOGUE_FILE)).map_or(0, |file| file.len);
         let mut usage = DiskUsage { catalogue, spool: state.spool_bytes(), ..DiskUsage::default() };
         for block in state.blocks() {
             *usage.stages.entry(block.info().meta.stage).or_default() += block.info().bytes;

@@ -5,7 +5,6 @@
 //! nothing: the points of that cut are still in the log, and the blocks of that merge are still listed.
 
 use std::collections::HashSet;
-use std::fs::{File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
 
 use super::block::Block;
@@ -13,6 +12,7 @@ use super::catalogue::CATALOGUE_FILE;
 use super::cut::io;
 use super::points::POINTS_DIR;
 use super::state::State;
+use crate::disk::{Disk, DiskFile, Folder, Lock};
 use crate::store::StoreError;
 
 /// The file that is locked.
@@ -21,30 +21,24 @@ pub(super) const LOCK_FILE: &str = "LOCK";
 /// Held as long as the directory is in use. The system releases it when the process ends, however it ends.
 #[derive(Debug)]
 pub struct DirLock {
-    _file: File,
+    _file: Box<dyn DiskFile>,
 }
 
 impl DirLock {
     /// Like [`DirLock::take`], but does not create a missing directory.
-    pub fn take_existing(dir: &Path) -> Result<Self, StoreError> {
-        std::fs::metadata(dir.join(CATALOGUE_FILE)).map_err(io("find the catalogue in", dir))?;
+    pub fn take_existing(dir: &Folder) -> Result<Self, StoreError> {
+        let catalogue = dir.path().join(CATALOGUE_FILE);
+        dir.disk().about(&catalogue).map_err(io("find the catalogue in", dir.path()))?;
         Self::take(dir)
     }
 
     /// Takes the lock, or says that another process has it.
-    pub fn take(dir: &Path) -> Result<Self, StoreError> {
-        std::fs::create_dir_all(dir).map_err(io("create the data directory", dir))?;
-        let path = dir.join(LOCK_FILE);
-        let file = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(&path)
-            .map_err(io("open", &path))?;
-        match file.try_lock() {
-            Ok(()) => Ok(Self { _file: file }),
-            Err(TryLockError::WouldBlock) => Err(StoreError::InUse { path: dir.to_owned() }),
-            Err(TryLockError::Error(source)) => Err(StoreError::Io { action: "lock", path, source }),
+    pub fn take(dir: &Folder) -> Result<Self, StoreError> {
+        dir.disk().create_dirs(dir.path()).map_err(io("create the data directory", dir.path()))?;
+        let path = dir.path().join(LOCK_FILE);
+        match dir.disk().lock(&path, Lock::Alone).map_err(io("lock", &path))? {
+            Some(file) => Ok(Self { _file: file }),
+            None => Err(StoreError::InUse { path: dir.path().to_owned() }),
         }
     }
 }
@@ -52,14 +46,15 @@ impl DirLock {
 /// Removes files of cuts and merges that were not committed, or whose removal was interrupted.
 ///
 /// Any other unlisted block file is kept, and named in the log: it may belong to a newer catalogue than the restored one.
-pub(super) fn sweep(root: &Path, listed: &[String], state: &State) -> Result<(), StoreError> {
-    let listed: HashSet<PathBuf> = listed.iter().map(|p| root.join(p)).collect();
+pub(super) fn sweep(root: &Folder, listed: &[String], state: &State) -> Result<(), StoreError> {
+    let listed: HashSet<PathBuf> = listed.iter().map(|p| root.path().join(p)).collect();
+    let disk = &**root.disk();
     for path in block_files(&root.join(POINTS_DIR))? {
         if listed.contains(&path) {
             continue;
         }
-        if path.extension().is_some_and(|e| e == "tmp") || is_leftover(&path, state) {
-            std::fs::remove_file(&path).map_err(io("remove", &path))?;
+        if path.extension().is_some_and(|e| e == "tmp") || is_leftover(disk, &path, state) {
+            disk.remove(&path).map_err(io("remove", &path))?;
         } else {
             tracing::warn!(path = %path.display(), "a block file that the catalogue does not list was kept; `plumbago dump` shows what is in it");
         }
@@ -67,8 +62,8 @@ pub(super) fn sweep(root: &Path, listed: &[String], state: &State) -> Result<(),
     Ok(())
 }
 
-fn is_leftover(path: &Path, state: &State) -> bool {
-    let Ok(block) = Block::open(path) else { return false };
+fn is_leftover(disk: &dyn Disk, path: &Path, state: &State) -> bool {
+    let Ok(block) = Block::open(disk, path) else { return false };
     let meta = block.info().meta;
     let in_force = state.stages.get(&meta.stage).and_then(|s| s.get(&meta.partition_start));
     let covered = |b: &std::sync::Arc<Block>| {
@@ -85,16 +80,17 @@ fn is_leftover(path: &Path, state: &State) -> bool {
 }
 
 /// All files two levels below `dir`.
-pub(super) fn block_files(dir: &Path) -> Result<Vec<PathBuf>, StoreError> {
-    let mut found = vec![dir.to_owned()];
+pub(super) fn block_files(dir: &Folder) -> Result<Vec<PathBuf>, StoreError> {
+    let disk = dir.disk();
+    let is_dir = |path: &PathBuf| disk.about(path).is_ok_and(|about| about.is_dir);
+    let mut found = vec![dir.path().to_owned()];
     for _ in 0..3 {
         let mut next = Vec::new();
-        for dir in found.iter().filter(|d| d.is_dir()) {
-            let entries = std::fs::read_dir(dir).map_err(io("list", dir))?;
-            next.extend(entries.filter_map(|e| e.ok().map(|e| e.path())));
+        for dir in found.iter().filter(|path| is_dir(path)) {
+            next.extend(disk.list(dir).map_err(io("list", dir))?);
         }
         found = next;
     }
-    found.retain(|path| path.is_file());
+    found.retain(|path| disk.about(path).is_ok_and(|about| !about.is_dir));
     Ok(found)
 }

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use roaring::RoaringBitmap;
 
@@ -198,9 +199,8 @@ pub(super) fn last_cut_us(parcels: &BTreeMap<u64, Parcel>, delivered_us: i64) ->
 }
 
 /// The next parcel after a cut at `last_us`.
-pub(super) fn next_parcel(cut: u64, points: u64, last_us: i64) -> Parcel {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    let now = i64::try_from(since.as_micros()).unwrap_or(i64::MAX);
+pub(super) fn next_parcel(cut: u64, points: u64, last_us: i64, now: Duration) -> Parcel {
+    let now = i64::try_from(now.as_micros()).unwrap_or(i64::MAX);
     Parcel { cut, points, cut_at_us: now.max(last_us + AFTER_CUT_US + 1) }
 }
 
@@ -210,10 +210,11 @@ mod tests {
 
     #[test]
     fn cuts_leave_room_between_them_even_while_the_clock_is_set_back() {
-        let now_us = next_parcel(1, 0, 0).cut_at_us;
+        let now = Duration::from_secs(1_700_000_000);
+        let now_us = next_parcel(1, 0, 0, now).cut_at_us;
         let ahead_us = now_us + 3_600_000_000;
-        let next_us = next_parcel(2, 0, ahead_us).cut_at_us;
+        let next_us = next_parcel(2, 0, ahead_us, now).cut_at_us;
         assert!(ahead_us + AFTER_CUT_US < next_us, "{ahead_us} {next_us}");
-        assert!(next_parcel(2, 0, now_us).cut_at_us < ahead_us, "otherwise the clock counts");
+        assert!(next_parcel(2, 0, now_us, now).cut_at_us < ahead_us, "otherwise the clock counts");
     }
 }

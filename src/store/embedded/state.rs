@@ -1,6 +1,6 @@
 //! One state of the store: which blocks are in use. It is never changed, only replaced: a snapshot is a pointer to one.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use super::block::{Block, BlockError};
@@ -17,7 +17,7 @@ pub(super) type Partition = Vec<Arc<Block>>;
 #[derive(Clone, Debug, Default)]
 pub(super) struct State {
     pub(super) position: Position,
-    pub(super) stages: HashMap<Stage, BTreeMap<u32, Partition>>,
+    pub(super) stages: BTreeMap<Stage, BTreeMap<u32, Partition>>,
     /// Metrics whose slots are hidden, and dropped by the next merge.
     pub(super) deleted: Arc<HashSet<u32>>,
     /// The spool: cuts that have to be delivered, by their numbers. Empty in a store without one.

@@ -6,16 +6,16 @@ use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
 
 use plumbago::store::cassandra::schema::{Indexes, Replication, Schema, apply};
-use plumbago::store::cassandra::{Cluster, Events, Sender, Settings};
+use plumbago::store::cassandra::{Cluster, Events, Memos, Sender, Settings};
 use plumbago::store::clustered::{Clustered, Deliverer, WriterNumber};
 use plumbago::store::{
-    Column, Cut, DiskUsage, EventStore, Headway, MetricStore, PointStore, Position, Report, Snapshot,
-    StoreError,
+    Column, Cut, DiskUsage, EventStore, Headway, MemoStore, MetricStore, PointStore, Position, Report,
+    Snapshot, StoreError,
 };
 use plumbago::telemetry::Telemetry;
 use plumbago_model::{Aggregator, Event, EventId, MetricId, Retention, Stage};
 
-use super::{Subject, events, metrics, points};
+use super::{Subject, events, memos, metrics, points};
 use crate::node;
 
 /// Keyspaces with the tables that the claims use.
@@ -38,6 +38,7 @@ struct InFront {
 struct Open {
     store: Arc<Clustered>,
     events: Events,
+    memos: Memos,
     /// As cuts and rollups see it.
     local: Delivered,
     /// As queries see it.
@@ -72,6 +73,10 @@ impl Subject for InFront {
         &self.open().events
     }
 
+    fn memos(&self) -> &dyn MemoStore {
+        &self.open().memos
+    }
+
     fn reopen(&mut self) {
         self.open = None;
         let dir: PathBuf = self.dir.path().to_owned();
@@ -88,7 +93,13 @@ impl Subject for InFront {
             Delivered { store: Arc::clone(&store), deliverer, queried }
         };
         let (local, shared) = (delivered(false), delivered(true));
-        self.open = Some(Open { store, events: Events::new(cluster), local, shared });
+        self.open = Some(Open {
+            store,
+            events: Events::new(Arc::clone(&cluster)),
+            memos: Memos::new(cluster),
+            local,
+            shared,
+        });
     }
 }
 
@@ -106,6 +117,10 @@ impl Subject for Queried {
 
     fn events(&self) -> &dyn EventStore {
         self.0.events()
+    }
+
+    fn memos(&self) -> &dyn MemoStore {
+        self.0.memos()
     }
 
     fn reopen(&mut self) {

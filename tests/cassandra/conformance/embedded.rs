@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use plumbago::store::embedded::{Embedded, inspect};
-use plumbago::store::{Column, EventStore, MetricStore, PointStore, Position, StoreError};
+use plumbago::store::{Column, EventStore, MemoStore, MetricStore, PointStore, Position, StoreError};
 use plumbago_model::{Aggregator, MetricId, SlotRange};
 
-use super::{Subject, events, metrics, points};
+use super::{Subject, events, memos, metrics, points};
 
 struct OnDisk {
     dir: tempfile::TempDir,
@@ -33,6 +33,10 @@ impl Subject for OnDisk {
 
     fn events(&self) -> &dyn EventStore {
         &*self.store.as_ref().unwrap().events
+    }
+
+    fn memos(&self) -> &dyn MemoStore {
+        &*self.store.as_ref().unwrap().memos
     }
 
     fn reopen(&mut self) {
@@ -130,12 +134,12 @@ fn a_flipped_byte_anywhere_in_a_block_never_yields_a_wrong_value_and_never_stops
             assert_eq!(values(&opened, metric, first), 10, "byte {at} takes metric {metric} with it");
         }
         drop(opened);
-        let report = inspect::fsck(store.dir.path(), |_, _| ()).unwrap();
+        let report = inspect::fsck(&store.dir.path().into(), |_, _| ()).unwrap();
         assert!(!report.problems.is_empty(), "fsck does not see byte {at}");
     }
     assert!(lost > 0, "no damage was ever noticed in reading");
     std::fs::write(&path, &good).unwrap();
-    assert_eq!(inspect::fsck(store.dir.path(), |_, _| ()).unwrap().problems, [""; 0]);
+    assert_eq!(inspect::fsck(&store.dir.path().into(), |_, _| ()).unwrap().problems, [""; 0]);
     let opened = Embedded::open(store.dir.path()).unwrap();
     assert_eq!(values(&opened, 1, 0) + values(&opened, 2, 0), 20);
 }

@@ -32,6 +32,12 @@ macro_rules! every_claim {
             a_scan_ends_when_its_visitor_has_enough,
             what_never_happened_is_not_found,
         }
+
+        $claims! { memos:
+            a_memo_comes_back_and_survives,
+            memos_are_listed_by_service_and_key,
+            a_keeper_has_no_more_memos_than_allowed_and_none_of_others,
+        }
     };
 }
 pub(crate) use every_claim;
@@ -39,16 +45,18 @@ pub(crate) use every_claim;
 mod clustered;
 mod embedded;
 mod events;
+mod memos;
 mod metrics;
 mod points;
 
-use plumbago::store::{EventStore, MetricStore, PointStore};
+use plumbago::store::{EventStore, MemoStore, MetricStore, PointStore};
 
 /// A store under test. Opening it again must show what was committed.
 pub(crate) trait Subject {
     fn points(&self) -> &dyn PointStore;
     fn metrics(&self) -> &dyn MetricStore;
     fn events(&self) -> &dyn EventStore;
+    fn memos(&self) -> &dyn MemoStore;
     /// Closes the store as a crash would, and opens it again.
     fn reopen(&mut self);
 }

@@ -80,16 +80,31 @@ fn a_server_that_only_knows_itself_is_fresh() {
 }
 
 #[test]
+fn operators_have_pages_of_their_own() {
+    drive("operators_have_pages_of_their_own", "operate.mjs", operated);
+}
+
+#[test]
+fn operators_pages_are_for_those_who_may() {
+    as_somebody("operators_pages_are_for_those_who_may", "rights.mjs");
+}
+
+#[test]
 fn logging_in_and_out() {
+    as_somebody("logging_in_and_out", "login.mjs");
+}
+
+/// Runs a script against a server that asks for logins: one user may read, and a token sees `servers` alone.
+fn as_somebody(test: &str, script: &str) {
     let tools = match tools() {
         Ok(tools) => tools,
-        Err(missing) => return skip("logging_in_and_out", &missing),
+        Err(missing) => return skip(test, &missing),
     };
     let house = House::start(Setup::new());
     house.store(&format!("servers.web.load 1 {0}\nhidden.load 1 {0}\n", now()));
     let variables =
         [("TEST_USER", "reader"), ("TEST_PASSWORD", "open sesame"), ("TEST_TOKEN", house.token("near"))];
-    run(tools, "login.mjs", &house.server, &variables);
+    run(tools, script, &house.server, &variables);
 }
 
 /// Runs a script against a server.
@@ -130,11 +145,44 @@ fn tools() -> Result<(PathBuf, PathBuf, PathBuf), String> {
     Ok((node, chromium, playwright.ok_or("TEST_PLAYWRIGHT does not name what scripts/peers browser prints")?))
 }
 
+/// The small fleet, with rules for names, a quota, metrics of the server's own, and some that are in the way.
+fn operated() -> Server {
+    let setup = Setup::new().set("telemetry.carbon_interval", "1s");
+    let write = |name: &str, text: &str| std::fs::write(setup.directory().join(name), text).unwrap();
+    write("storage-schemas.conf", SCHEMAS);
+    write("rewrite-rules.conf", "[pre]\n^old\\. = servers.\n");
+    write("blacklist.conf", "^secret\n");
+    let rules = "[rules]\nrewrite = \"rewrite-rules.conf\"\nblacklist = \"blacklist.conf\"\n";
+    let quota = "[[quota]]\nname = \"fleet\"\nmatch = \"servers\"\nmetrics = 1000\n";
+    write("plumbago.toml", &format!("{rules}{quota}"));
+    let server = setup.start();
+    fill(&server);
+    let time = now() - 60;
+    server.store(&format!("doomed.one 1 {time}\ndoomed.two 1 {time}\nformer.name 1 {time}\n"));
+    // What it would have stored in the last hours.
+    let own = server.json("/internal/browser/health")["own_name"].as_str().unwrap().to_owned();
+    let mut history = String::new();
+    for time in (time - 10_000..time).step_by(60) {
+        for (name, size) in
+            [("committedPoints", 25.0), ("cache.size", 90.0), ("disk.used", 6.2e5), ("memUsage", 6e7)]
+        {
+            let _ = writeln!(history, "{own}.{name} {:.0} {time}", size * value(1.0, time as f64) / 60.0);
+        }
+    }
+    server.store(&history);
+    server
+}
+
 /// A small fleet: a day of values every ten minutes, and every ten seconds in the last hour.
 fn filled() -> Server {
     let setup = Setup::new();
     std::fs::write(setup.directory().join("storage-schemas.conf"), SCHEMAS).unwrap();
     let server = setup.start();
+    fill(&server);
+    server
+}
+
+fn fill(server: &Server) {
     let now = now();
     let times: Vec<u64> =
         (now - 86_400..now - 3600).step_by(600).chain((now - 3600..=now).step_by(10)).collect();
@@ -146,7 +194,6 @@ fn filled() -> Server {
     }
     server.store(&lines);
     assert_eq!(server.post("/internal/flush", &[("settle", "1")]).status, 200);
-    server
 }
 
 /// Names that the grammar of targets takes for something else if they are written as they are.

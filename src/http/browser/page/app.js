@@ -69,6 +69,7 @@ startKeys({
   t: () => (view("tree"), tree.enter()),
   e: first("#targets .target"),
   f: first("#targets .function"),
+  o: () => location.assign("operate"),
   r: () => graph.draw(),
   d: () => nextTheme(recolour),
   "?": () => byId("help").togglePopover(),

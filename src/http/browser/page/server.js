@@ -30,12 +30,22 @@ export async function get(path, parameters, signal) {
   const asked = short
     ? fetch(url, { signal })
     : fetch(path, { method: "POST", body: new URLSearchParams(url.slice(path.length + 1)), signal });
+  return answered(asked);
+}
+
+async function answered(asked) {
   const answer = await asked.catch(unlessAborted);
   if (answer.ok) return answer;
   if (answer.status === 401) location.assign("login");
   // An HTML page is a proxy's, and says nothing to a person in one line.
   const isPage = answer.headers.get("content-type")?.startsWith("text/html");
   throw new Refused(answer.status, isPage ? "" : await answer.text().catch(unlessAborted));
+}
+
+/** POSTs a form, and gives the JSON of the answer. */
+export async function order(path, fields) {
+  const given = Object.entries(fields).filter(([, value]) => value !== undefined && value !== "");
+  return read(await answered(fetch(path, { method: "POST", body: new URLSearchParams(given) })));
 }
 
 /** The JSON of an answer. */

@@ -128,6 +128,7 @@ impl Schema {
         items.extend(self.name_tables());
         items.push(self.created_table());
         items.push(self.events_table());
+        items.push(self.memos_table());
         items.extend(self.stages.iter().map(|stage| self.points_table(*stage)));
         items.extend(self.index_list());
         items
@@ -176,6 +177,10 @@ impl Schema {
 
     fn events_table(&self) -> Item {
         self.table(&self.keyspace_metadata, "plumbago_events", template::EVENTS, &[])
+    }
+
+    fn memos_table(&self) -> Item {
+        self.table(&self.keyspace_metadata, "plumbago_memos", template::MEMOS, &[])
     }
 
     fn name_tables(&self) -> Vec<Item> {
@@ -258,7 +263,7 @@ mod tests {
             let items = schema(indexes).items();
             assert_eq!(items.iter().filter(|item| item.index.is_some()).count(), 134);
             assert_eq!(items.iter().filter(|item| item.stage.is_some()).count(), 2);
-            assert_eq!(items.len(), 134 + 2 + 7);
+            assert_eq!(items.len(), 134 + 2 + 8);
             let mut titles: Vec<String> = items.iter().map(Item::title).collect();
             titles.sort();
             titles.dedup();
@@ -269,7 +274,7 @@ mod tests {
     #[test]
     fn names_in_memory_need_no_index() {
         let items = schema(Indexes::None).items();
-        assert_eq!((items.len(), items.iter().filter(|item| item.index.is_some()).count()), (2 + 7, 0));
+        assert_eq!((items.len(), items.iter().filter(|item| item.index.is_some()).count()), (2 + 8, 0));
     }
 
     #[test]

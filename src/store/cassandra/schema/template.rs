@@ -8,6 +8,7 @@ pub(super) const METADATA: &str = include_str!("../../../../schema/metrics_metad
 pub(super) const WRITERS: &str = include_str!("../../../../schema/plumbago_writers.cql");
 pub(super) const CREATED: &str = include_str!("../../../../schema/plumbago_created.cql");
 pub(super) const EVENTS: &str = include_str!("../../../../schema/plumbago_events.cql");
+pub(super) const MEMOS: &str = include_str!("../../../../schema/plumbago_memos.cql");
 pub(super) const SETTINGS: &str = include_str!("../../../../schema/plumbago_settings.cql");
 pub(super) const INDEX_SASI: &str = include_str!("../../../../schema/index_sasi.cql");
 pub(super) const INDEX_SASI_SPARSE: &str = include_str!("../../../../schema/index_sasi_sparse.cql");

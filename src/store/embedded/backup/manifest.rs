@@ -1,14 +1,14 @@
 //! The manifest: which files a backup consists of, with their sizes and checksums. `docs/format/backup.md` has the layout.
 
-use std::fs::{self, File};
-use std::io::{ErrorKind, Write as _};
+use std::io::ErrorKind;
 use std::path::{Component, Path};
 
 use serde::{Deserialize, Serialize};
 
-use super::super::block::{self, sync_dir};
+use super::super::block;
 use super::super::catalogue;
 use super::super::cut::io;
+use crate::disk::{self, Folder};
 use crate::store::StoreError;
 
 /// Its name in a backup.
@@ -99,29 +99,27 @@ impl Manifest {
     }
 
     /// The manifest of a directory; `None` if it has none.
-    pub(super) fn read(dir: &Path) -> Result<Option<Self>, StoreError> {
-        let path = dir.join(MANIFEST_FILE);
-        match fs::read_to_string(&path) {
-            Ok(text) => {
-                let parsed = Self::parse(&text);
+    pub(super) fn read(dir: &Folder) -> Result<Option<Self>, StoreError> {
+        let path = dir.path().join(MANIFEST_FILE);
+        match disk::read(&**dir.disk(), &path) {
+            Ok(bytes) => {
+                let text = String::from_utf8(bytes).map_err(|_| "it is no text".to_owned());
+                let parsed = text.and_then(|text| Self::parse(&text));
                 parsed.map(Some).map_err(|detail| StoreError::Damaged { path, detail })
             }
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(error) if error.kind() == ErrorKind::InvalidData => {
-                Err(StoreError::Damaged { path, detail: "it is no text".to_owned() })
-            }
             Err(error) => Err(io("read", &path)(error)),
         }
     }
 
     /// Replaces the manifest of a directory. The old one stays in force until the new one is complete and on disk.
-    pub(super) fn write(&self, dir: &Path) -> Result<(), StoreError> {
-        let (path, tmp) = (dir.join(MANIFEST_FILE), dir.join("manifest.tmp"));
+    pub(super) fn write(&self, dir: &Folder) -> Result<(), StoreError> {
+        let disk = dir.disk();
+        let (path, tmp) = (dir.path().join(MANIFEST_FILE), dir.path().join("manifest.tmp"));
         let text = self.text().map_err(|error| io("write", &tmp)(error.into()))?;
-        let mut file = File::create(&tmp).map_err(io("write", &tmp))?;
-        file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(io("write", &tmp))?;
-        fs::rename(&tmp, &path).map_err(io("write", &path))?;
-        sync_dir(dir).map_err(io("sync", dir))
+        disk::write(&**disk, &tmp, text.as_bytes()).map_err(io("write", &tmp))?;
+        disk.rename(&tmp, &path).map_err(io("write", &path))?;
+        disk.sync_dir(dir.path()).map_err(io("sync", dir.path()))
     }
 
     fn text(&self) -> serde_json::Result<String> {
@@ -184,10 +182,11 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read_back() {
-        let dir = tempfile::tempdir().unwrap();
-        assert_eq!(Manifest::read(dir.path()).unwrap(), None);
-        manifest().write(dir.path()).unwrap();
-        assert_eq!(Manifest::read(dir.path()).unwrap(), Some(manifest()));
+        let temporary = tempfile::tempdir().unwrap();
+        let dir = Folder::from(temporary.path());
+        assert_eq!(Manifest::read(&dir).unwrap(), None);
+        manifest().write(&dir).unwrap();
+        assert_eq!(Manifest::read(&dir).unwrap(), Some(manifest()));
         assert_eq!(manifest().bytes(), 14);
     }
 

@@ -12,7 +12,6 @@ mod place;
 mod restore;
 
 use std::collections::HashMap;
-use std::path::Path;
 use std::sync::Arc;
 
 pub(super) use restore::check_restored;
@@ -22,14 +21,15 @@ use super::block::Block;
 use super::catalogue::CATALOGUE_FILE;
 use super::cut::io;
 use super::points::{BlockStore, Still};
+use crate::disk::{Folder, Open};
 use crate::store::{BackedUp, Headway, StoreError};
 use manifest::{Entry, Header, Manifest};
 use place::Place;
 use plumbago_model::count;
 
 /// Backs up what is committed.
-pub(super) fn back_up(store: &BlockStore, dir: &Path, headway: &Headway) -> Result<BackedUp, StoreError> {
-    let place = Place::take(dir, &store.root)?;
+pub(super) fn back_up(store: &BlockStore, dir: &Folder, headway: &Headway) -> Result<BackedUp, StoreError> {
+    let place = Place::take(dir, store.root.path())?;
     // A damaged manifest must not stand in the way of a new one.
     let earlier = Manifest::read(&place.dir).unwrap_or_else(|error| {
         tracing::warn!(%error, "the earlier backup cannot be used; its blocks are read again");
@@ -43,7 +43,7 @@ pub(super) fn back_up(store: &BlockStore, dir: &Path, headway: &Headway) -> Resu
         done: BackedUp { number: earlier.as_ref().map_or(0, |m| m.header.number) + 1, ..BackedUp::default() },
         files: Vec::new(),
     };
-    let taken = file::now();
+    let taken = place.disk().now().as_secs();
     work.run(store, &still)?;
     let Work { mut done, files, .. } = work;
     let header = Header::new(done.number, taken, still.state.position.cut, done.lost.clone());
@@ -86,9 +86,10 @@ impl Work<'_> {
         // All links come first: they need no room, and what has one cannot be lost any more.
         let mut linked = Vec::with_capacity(blocks.len());
         for (_, (name, modified), block) in &blocks {
-            let target = self.place.dir.join(name);
-            let is_there = file::is_there(&target, block.info().bytes, Some(*modified));
-            linked.push(!is_there && file::link(block.file(), &block.info().path, &target));
+            let target = self.place.path(name);
+            let is_there = file::is_there(self.place.disk(), &target, block.info().bytes, Some(*modified));
+            linked
+                .push(!is_there && file::link(block.file(), self.place.disk(), &block.info().path, &target));
         }
         for ((path, (name, modified), block), linked) in blocks.iter().zip(linked) {
             let entry = self.add_block(path, name, *modified, block, linked)?;
@@ -107,9 +108,9 @@ impl Work<'_> {
         block: &Block,
         linked: bool,
     ) -> Result<Entry, StoreError> {
-        let target = self.place.dir.join(name);
+        let target = self.place.path(name);
         let bytes = block.info().bytes;
-        let is_there = linked || file::is_there(&target, bytes, Some(modified));
+        let is_there = linked || file::is_there(self.place.disk(), &target, bytes, Some(modified));
         if is_there
             && let Some(known) =
                 self.known.get(name).filter(|known| known.bytes == bytes && known.path == path)
@@ -124,12 +125,13 @@ impl Work<'_> {
             } else {
                 self.done.kept += 1
             }
-            let found = std::fs::File::open(&target).and_then(|file| file::checksum(&file, self.headway));
+            let open = self.place.disk().open(&target, Open::Read);
+            let found = open.and_then(|file| file::checksum(&*file, self.headway));
             found.map_err(io("read", &target))?
         } else {
             self.done.copied += 1;
             self.done.copied_bytes += bytes;
-            file::copy(block.file(), &target, Some(modified), self.headway)?
+            file::copy(block.file(), self.place.disk(), &target, Some(modified), self.headway)?
         };
         if sum.0 != bytes {
             let detail = format!("it has {} and had {bytes} when it was opened", count(sum.0, "byte"));
@@ -141,14 +143,14 @@ impl Work<'_> {
 
     fn add_catalogue(&mut self, still: &Still) -> Result<(), StoreError> {
         let name = format!("catalogue-{}.redb", self.done.number);
-        let target = self.place.dir.join(&name);
+        let (disk, target) = (self.place.disk(), self.place.path(&name));
         let tmp = file::tmp_of(&target);
         still.copy_catalogue(&tmp).inspect_err(|_| {
-            let _ = std::fs::remove_file(&tmp);
+            let _ = disk.remove(&tmp);
         })?;
-        std::fs::rename(&tmp, &target).map_err(io("write", &target))?;
-        let source = std::fs::File::open(&target).map_err(io("read", &target))?;
-        let (bytes, crc32c) = file::checksum(&source, &Headway::default()).map_err(io("read", &target))?;
+        disk.rename(&tmp, &target).map_err(io("write", &target))?;
+        let source = disk.open(&target, Open::Read).map_err(io("read", &target))?;
+        let (bytes, crc32c) = file::checksum(&*source, &Headway::default()).map_err(io("read", &target))?;
         self.done.copied += 1;
         self.done.copied_bytes += bytes;
         self.headway.files.add(1);
@@ -161,8 +163,8 @@ impl Work<'_> {
 /// The name of a block in a backup, and when it was written. A block of another history with the same cuts has another name.
 fn backup_name(path: &str, block: &Block) -> Result<(String, u64), StoreError> {
     let source = &block.info().path;
-    let file = block.file().metadata().map_err(io("read", source))?;
-    let modified = file::modified(&file).unwrap_or(0);
+    let file = block.file().about().map_err(io("read", source))?;
+    let modified = file.modified_ns.unwrap_or(0);
     let stem = path.strip_suffix(".blk").unwrap_or(path);
     Ok((format!("{stem}.{modified:x}.blk"), modified))
 }

@@ -1,16 +1,14 @@
 //! The way back: a backup is checked as a whole, and then copied into an empty data directory.
 
-use std::fs::{self, File};
-use std::io::Write as _;
 use std::path::Path;
 
-use super::super::block::sync_dir;
 use super::super::catalogue::{CATALOGUE_FILE, Catalogue};
 use super::super::cut::io;
 use super::super::recovery::{DirLock, LOCK_FILE};
 use super::file;
 use super::manifest::{Entry, MANIFEST_FILE, Manifest};
 use super::place::{Place, content};
+use crate::disk::{self, Disk, Folder, Open};
 use crate::store::{Headway, MetricStore as _, StoreError};
 use plumbago_model::count;
 
@@ -36,19 +34,19 @@ pub struct Restored {
 
 impl Verified {
     /// Reads everything and compares it with the manifest. The error names every file that is wrong.
-    pub fn new(dir: &Path, headway: &Headway) -> Result<Self, StoreError> {
+    pub fn new(dir: &Folder, headway: &Headway) -> Result<Self, StoreError> {
         let place = Place::read(dir)?;
         let manifest = Manifest::read(dir)?.ok_or_else(|| {
             StoreError::Refused(format!(
                 "{} has no complete backup: there is no {MANIFEST_FILE} in it; name the directory that was given to \
                  `plumbago backup`, or run the backup again",
-                dir.display()
+                dir.path().display()
             ))
         })?;
         headway.begin(manifest.files.len() as u64, manifest.bytes());
         let mut wrong = Vec::new();
         for entry in &manifest.files {
-            if let Err(why) = check(&dir.join(&entry.file), entry, headway) {
+            if let Err(why) = check(place.disk(), &place.path(&entry.file), entry, headway) {
                 wrong.push(format!("{}: {why}", entry.file));
             }
             headway.files.add(1);
@@ -65,7 +63,7 @@ impl Verified {
             count(manifest.files.len(), "file"),
             wrong.join("; ")
         );
-        Err(StoreError::Damaged { path: dir.to_owned(), detail })
+        Err(StoreError::Damaged { path: dir.path().to_owned(), detail })
     }
 
     /// The second as of which the backup is.
@@ -89,15 +87,13 @@ impl Verified {
     }
 
     /// Copies everything into an empty data directory, or goes on with a restore that was interrupted.
-    pub fn restore(&self, store: &Path, headway: &Headway) -> Result<Restored, StoreError> {
+    pub fn restore(&self, store: &Folder, headway: &Headway) -> Result<Restored, StoreError> {
         self.must_fit(store)?;
         let _lock = DirLock::take(store)?;
-        let marker = store.join(RESTORING_FILE);
-        let mut file = File::create(&marker).map_err(io("write", &marker))?;
-        file.write_all(self.mark().as_bytes())
-            .and_then(|()| file.sync_all())
-            .map_err(io("write", &marker))?;
-        sync_dir(store).map_err(io("sync", store))?;
+        let disk = &**store.disk();
+        let marker = store.path().join(RESTORING_FILE);
+        disk::write(disk, &marker, self.mark().as_bytes()).map_err(io("write", &marker))?;
+        disk.sync_dir(store.path()).map_err(io("sync", store.path()))?;
         let entries = &self.manifest.files;
         let paths: Vec<&str> = entries.iter().map(|entry| &*entry.path).collect();
         headway.begin(entries.len() as u64, self.bytes());
@@ -109,19 +105,21 @@ impl Verified {
         }
         file::sync_directories(store, &paths)?;
         restored.metrics = count_metrics(store)?;
-        fs::remove_file(&marker).map_err(io("remove", &marker))?;
-        sync_dir(store).map_err(io("sync", store))?;
+        disk.remove(&marker).map_err(io("remove", &marker))?;
+        disk.sync_dir(store.path()).map_err(io("sync", store.path()))?;
         Ok(restored)
     }
 
     /// False if an interrupted restore had written the file.
-    fn restore_file(&self, entry: &Entry, store: &Path, headway: &Headway) -> Result<bool, StoreError> {
-        let (source, target) = (self.place.dir.join(&entry.file), store.join(&entry.path));
-        if file::is_there(&target, entry.bytes, entry.modified_ns) && check(&target, entry, headway).is_ok() {
+    fn restore_file(&self, entry: &Entry, store: &Folder, headway: &Headway) -> Result<bool, StoreError> {
+        let disk = &**store.disk();
+        let (source, target) = (self.place.path(&entry.file), store.path().join(&entry.path));
+        let is_there = file::is_there(disk, &target, entry.bytes, entry.modified_ns);
+        if is_there && check(disk, &target, entry, headway).is_ok() {
             return Ok(false);
         }
-        let open = File::open(&source).map_err(io("open", &source))?;
-        let copied = file::copy(&open, &target, entry.modified_ns, headway)?;
+        let open = self.place.disk().open(&source, Open::Read).map_err(io("open", &source))?;
+        let copied = file::copy(&*open, disk, &target, entry.modified_ns, headway)?;
         if copied == (entry.bytes, entry.crc32c) {
             return Ok(true);
         }
@@ -135,12 +133,14 @@ impl Verified {
         format!("backup {} of second {}, up to cut {}\n", header.number, header.taken, header.cut)
     }
 
-    fn must_fit(&self, store: &Path) -> Result<(), StoreError> {
-        if !store.exists() {
+    fn must_fit(&self, store: &Folder) -> Result<(), StoreError> {
+        let disk = &**store.disk();
+        if !disk::exists(disk, store.path()) {
             return Ok(());
         }
-        let shown = store.display();
-        match fs::read_to_string(store.join(RESTORING_FILE)) {
+        let shown = store.path().display();
+        let mark = disk::read(disk, &store.path().join(RESTORING_FILE));
+        match mark.map(|mark| String::from_utf8_lossy(&mark).into_owned()) {
             Ok(mark) if mark == self.mark() || mark.is_empty() => return Ok(()),
             Ok(mark) => {
                 return Err(StoreError::Refused(format!(
@@ -161,8 +161,9 @@ impl Verified {
 }
 
 /// Compares a file with its line in the manifest.
-fn check(path: &Path, entry: &Entry, headway: &Headway) -> Result<(), String> {
-    let found = File::open(path).and_then(|file| file::checksum(&file, headway));
+fn check(disk: &dyn Disk, path: &Path, entry: &Entry, headway: &Headway) -> Result<(), String> {
+    let open = disk.open(path, Open::Read);
+    let found = open.and_then(|file| file::checksum(&*file, headway));
     match found.map_err(|error| error.to_string())? {
         (bytes, _) if bytes != entry.bytes => {
             Err(format!("it has {} instead of {}", count(bytes, "byte"), entry.bytes))
@@ -173,20 +174,20 @@ fn check(path: &Path, entry: &Entry, headway: &Headway) -> Result<(), String> {
 }
 
 /// Reads the restored catalogue to its end, as a start would.
-fn count_metrics(store: &Path) -> Result<u64, StoreError> {
-    let catalogue = Catalogue::open(&store.join(CATALOGUE_FILE))?;
+fn count_metrics(store: &Folder) -> Result<u64, StoreError> {
+    let catalogue = Catalogue::open(store.disk(), &store.path().join(CATALOGUE_FILE))?;
     let mut metrics = 0;
     catalogue.load(&mut |_| metrics += 1)?;
     Ok(metrics)
 }
 
 /// Fails if a restore into the directory is not finished: it lacks blocks, and a server would take it for the whole.
-pub(in crate::store::embedded) fn check_restored(dir: &Path) -> Result<(), StoreError> {
-    if !dir.join(RESTORING_FILE).exists() {
+pub(in crate::store::embedded) fn check_restored(dir: &Folder) -> Result<(), StoreError> {
+    if !disk::exists(&**dir.disk(), &dir.path().join(RESTORING_FILE)) {
         return Ok(());
     }
     Err(StoreError::Refused(format!(
         "a restore into {} was not finished; run `plumbago restore` again to complete it, or empty the directory",
-        dir.display()
+        dir.path().display()
     )))
 }

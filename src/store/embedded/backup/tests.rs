@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::super::Embedded;
 use super::*;
+use crate::disk;
 use crate::store::{Column, Position};
 use plumbago_model::{Aggregator, MetricId, MetricRecord, Policy, PolicyId, SlotRange, Span, Stage};
 
@@ -43,7 +44,7 @@ fn values(dir: &Path) -> Vec<f64> {
 
 fn restored(backup: &Path, into: &Path) -> Restored {
     let headway = Headway::default();
-    Verified::new(backup, &headway).unwrap().restore(into, &headway).unwrap()
+    Verified::new(&backup.into(), &headway).unwrap().restore(&into.into(), &headway).unwrap()
 }
 
 #[test]
@@ -73,14 +74,14 @@ fn a_block_that_was_merged_away_is_still_copied() {
     let store = store(&data, 5);
     let still = store.blocks.hold_still().unwrap();
     assert!(store.points.tidy().unwrap() > 0, "nothing was merged, so this shows nothing");
-    let place = Place::take(&backup, &data).unwrap();
+    let place = Place::take(&(&*backup).into(), &data).unwrap();
     let headway = Headway::default();
     let done = BackedUp { number: 1, ..BackedUp::default() };
     let mut work = Work { place: &place, headway: &headway, known: HashMap::new(), done, files: Vec::new() };
     work.run(&store.blocks, &still).unwrap();
     assert_eq!((work.done.linked, work.done.copied), (0, 6), "five blocks and the catalogue");
     let header = Header::new(1, 0, still.state.position.cut, Vec::new());
-    Manifest { header, files: work.files }.write(&backup).unwrap();
+    Manifest { header, files: work.files }.write(&(&*backup).into()).unwrap();
     drop(place);
     restored(&backup, &target);
     assert_eq!(values(&target), [1.0, 2.0, 3.0, 4.0, 5.0]);
@@ -101,13 +102,13 @@ fn what_is_in_the_way_is_refused_and_stays() {
 
     let backup = root.path().join("backup");
     store.back_up(&backup, &Headway::default()).unwrap();
-    let held = Place::take(&backup, &data).unwrap();
+    let held = Place::take(&(&*backup).into(), &data).unwrap();
     assert!(refusal(&backup).contains("another backup or restore is using"));
     drop(held);
-    let verified = Verified::new(&backup, &Headway::default()).unwrap();
-    let error = verified.restore(&other, &Headway::default()).unwrap_err().to_string();
+    let verified = Verified::new(&(&*backup).into(), &Headway::default()).unwrap();
+    let error = verified.restore(&(&*other).into(), &Headway::default()).unwrap_err().to_string();
     assert!(error.contains("is not empty (`letter.txt`)"), "{error}");
-    assert!(matches!(verified.restore(&data, &Headway::default()), Err(StoreError::Refused(_))));
+    assert!(matches!(verified.restore(&(&*data).into(), &Headway::default()), Err(StoreError::Refused(_))));
 }
 
 #[test]
@@ -116,17 +117,18 @@ fn an_interrupted_restore_is_not_opened_and_goes_on() {
     let [data, backup, target] = ["data", "backup", "target"].map(|name| root.path().join(name));
     let store = store(&data, 3);
     store.back_up(&backup, &Headway::default()).unwrap();
-    let verified = Verified::new(&backup, &Headway::default()).unwrap();
+    let verified = Verified::new(&(&*backup).into(), &Headway::default()).unwrap();
     let stopped = Headway::default();
     stopped.stop();
-    assert!(verified.restore(&target, &stopped).is_err());
+    assert!(verified.restore(&(&*target).into(), &stopped).is_err());
     // One file was written before the interruption.
     let entry = &verified.manifest.files[0];
-    let source = std::fs::File::open(backup.join(&entry.file)).unwrap();
-    file::copy(&source, &target.join(&entry.path), entry.modified_ns, &Headway::default()).unwrap();
+    let disk = disk::real();
+    let source = disk.open(&backup.join(&entry.file), Open::Read).unwrap();
+    file::copy(&*source, &*disk, &target.join(&entry.path), entry.modified_ns, &Headway::default()).unwrap();
     let error = Embedded::open(&target).err().unwrap().to_string();
     assert!(error.contains("was not finished"), "{error}");
-    let restored = verified.restore(&target, &Headway::default()).unwrap();
+    let restored = verified.restore(&(&*target).into(), &Headway::default()).unwrap();
     assert_eq!(restored.files, 3, "four files, and one of them was there");
     assert_eq!(values(&target), [1.0, 2.0, 3.0]);
 }

@@ -27,7 +27,7 @@ pub use error::BlockError;
 pub use layout::{BlockMeta, FORMAT_VERSION};
 pub use page::Page;
 pub use reader::Block;
-pub use writer::{BlockWriter, sync_dir};
+pub use writer::BlockWriter;
 
 use std::path::PathBuf;
 

@@ -1,30 +1,29 @@
 //! Reading block files by metric.
 
-use std::fs::File;
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use super::layout::{self, BadHeader, ENTRY_LEN, HEADER_LEN, PageAddress, TRAILER_LEN, Trailer};
 use super::page::{self, Page};
 use super::{BlockError, BlockInfo, Cursor};
+use crate::disk::{Disk, DiskFile, Open};
 
 /// An open block file. Keeps its index in memory, 16 bytes per page, and reads pages on demand.
 ///
 /// The file stays readable after it has been unlinked.
 #[derive(Debug)]
 pub struct Block {
-    file: File,
+    file: Box<dyn DiskFile>,
     info: BlockInfo,
     index: Vec<PageAddress>,
 }
 
 impl Block {
     /// Opens a file and checks its header, trailer and index; pages are checked when they are read.
-    pub fn open(path: &Path) -> Result<Self, BlockError> {
+    pub fn open(disk: &dyn Disk, path: &Path) -> Result<Self, BlockError> {
         let io = |action| move |source| BlockError::Io { action, path: path.to_owned(), source };
         let damaged = |detail: &str| BlockError::Damaged { path: path.to_owned(), detail: detail.to_owned() };
-        let file = File::open(path).map_err(io("open"))?;
-        let bytes = file.metadata().map_err(io("open"))?.len();
+        let file = disk.open(path, Open::Read).map_err(io("open"))?;
+        let bytes = file.about().map_err(io("open"))?.len;
 
         let mut header = [0; HEADER_LEN];
         // A file shorter than a header is still examined: it may not be a block at all, or be from another version.
@@ -66,8 +65,8 @@ impl Block {
     }
 
     /// The file itself, for those who copy it as a whole.
-    pub fn file(&self) -> &File {
-        &self.file
+    pub fn file(&self) -> &dyn DiskFile {
+        &*self.file
     }
 
     /// The chunk of one metric, by one read of its page into `buf`.

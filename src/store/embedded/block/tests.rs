@@ -9,6 +9,7 @@ use proptest::prelude::*;
 use tempfile::TempDir;
 
 use super::*;
+use crate::disk;
 use crate::store::embedded::codec::Encoder;
 
 type Chunks = BTreeMap<u32, Vec<u8>>;
@@ -26,7 +27,7 @@ fn chunk(first_slot: u32, values: &[f64]) -> Vec<u8> {
 }
 
 fn write(path: &Path, chunks: &Chunks) -> BlockInfo {
-    let mut writer = BlockWriter::create(path, meta()).unwrap();
+    let mut writer = BlockWriter::create(&disk::real(), path, meta()).unwrap();
     chunks.iter().for_each(|(&metric, chunk)| writer.put(metric, chunk).unwrap());
     writer.finish().unwrap()
 }
@@ -68,7 +69,7 @@ fn names_in(dir: &TempDir) -> Vec<String> {
 fn blocks_of_many_pages_round_trip() {
     let (dir, path, chunks) = sample(1000);
     assert_eq!(names_in(&dir), ["a.blk"]);
-    let block = Block::open(&path).unwrap();
+    let block = Block::open(&*disk::real(), &path).unwrap();
     let info = block.info();
     assert_eq!(*info, write(&path, &chunks), "the writer and the reader tell the same");
     assert_eq!((info.meta, info.chunks, info.pages), (meta(), 1000, 16));
@@ -94,7 +95,7 @@ fn an_empty_block_is_a_block() {
     let path = dir.path().join("a.blk");
     let info = write(&path, &Chunks::new());
     assert_eq!((info.chunks, info.pages), (0, 0));
-    let block = Block::open(&path).unwrap();
+    let block = Block::open(&*disk::real(), &path).unwrap();
     assert_eq!(block.chunk(0, &mut Vec::new()).unwrap(), None);
     block.chunks(&[0, 1], &mut Vec::new(), |_, _| panic!("nothing to visit")).unwrap();
     block.verify().unwrap();
@@ -107,12 +108,12 @@ fn a_large_block_is_written_in_parts() {
     let path = dir.path().join("a.blk");
     let noise: Vec<f64> = (0..1440).map(|i| f64::from(i).sin()).collect();
     let chunks: Chunks = (0..60).map(|metric| (metric, chunk(0, &noise))).collect();
-    let mut writer = BlockWriter::create(&path, meta()).unwrap();
+    let mut writer = BlockWriter::create(&disk::real(), &path, meta()).unwrap();
     chunks.iter().for_each(|(&metric, chunk)| writer.put(metric, chunk).unwrap());
     let before = fs::metadata(path.with_extension("blk.tmp")).unwrap().len();
     let info = writer.finish().unwrap();
     assert!(before > 0 && before < info.bytes, "{before} of {}", info.bytes);
-    let block = Block::open(&path).unwrap();
+    let block = Block::open(&*disk::real(), &path).unwrap();
     assert_eq!(read_all(&block).0, chunks);
     block.verify().unwrap();
 }
@@ -120,7 +121,7 @@ fn a_large_block_is_written_in_parts() {
 #[test]
 fn metrics_out_of_order_and_junk_are_refused() {
     let dir = tempfile::tempdir().unwrap();
-    let mut writer = BlockWriter::create(&dir.path().join("a.blk"), meta()).unwrap();
+    let mut writer = BlockWriter::create(&disk::real(), &dir.path().join("a.blk"), meta()).unwrap();
     let good = chunk(0, &[1.0]);
     writer.put(5, &good).unwrap();
     assert!(writer.put(5, &good).unwrap_err().to_string().contains("metric 5 after metric 5"));
@@ -134,7 +135,7 @@ fn metrics_out_of_order_and_junk_are_refused() {
 fn an_unfinished_block_leaves_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.blk");
-    let mut writer = BlockWriter::create(&path, meta()).unwrap();
+    let mut writer = BlockWriter::create(&disk::real(), &path, meta()).unwrap();
     writer.put(1, &chunk(0, &[1.0])).unwrap();
     assert_eq!(names_in(&dir), ["a.blk.tmp"]);
     drop(writer);
@@ -148,14 +149,14 @@ fn the_rest_of_a_crashed_attempt_is_overwritten() {
     fs::write(path.with_extension("blk.tmp"), vec![0xee; 100_000]).unwrap();
     let chunks = Chunks::from([(1, chunk(0, &[1.0]))]);
     write(&path, &chunks);
-    assert_eq!(read_all(&Block::open(&path).unwrap()).0, chunks);
-    sync_dir(dir.path()).unwrap();
+    assert_eq!(read_all(&Block::open(&*disk::real(), &path).unwrap()).0, chunks);
+    disk::real().sync_dir(dir.path()).unwrap();
 }
 
 #[test]
 fn a_block_stays_readable_after_it_is_unlinked() {
     let (_dir, path, chunks) = sample(100);
-    let block = Block::open(&path).unwrap();
+    let block = Block::open(&*disk::real(), &path).unwrap();
     fs::remove_file(&path).unwrap();
     assert_eq!(read_all(&block).0, chunks);
 }
@@ -170,7 +171,7 @@ fn no_flipped_byte_yields_a_wrong_chunk() {
             let mut bytes = whole.clone();
             bytes[at] ^= flip;
             fs::write(&path, &bytes).unwrap();
-            let Ok(block) = Block::open(&path) else { continue };
+            let Ok(block) = Block::open(&*disk::real(), &path) else { continue };
             assert!(block.verify().is_err(), "byte {at}");
             let lost =
                 block.chunks(&metrics, &mut Vec::new(), |i, chunk| assert_eq!(chunk, chunks[&metrics[i]]));
@@ -188,10 +189,10 @@ fn a_file_cut_short_is_refused() {
     let whole = fs::read(&path).unwrap();
     for len in 0..whole.len() {
         fs::write(&path, &whole[..len]).unwrap();
-        assert!(Block::open(&path).is_err(), "{len} of {} bytes", whole.len());
+        assert!(Block::open(&*disk::real(), &path).is_err(), "{len} of {} bytes", whole.len());
     }
     fs::write(&path, [&whole[..], &[0]].concat()).unwrap();
-    assert!(Block::open(&path).is_err(), "one byte too many");
+    assert!(Block::open(&*disk::real(), &path).is_err(), "one byte too many");
 }
 
 #[test]
@@ -202,7 +203,7 @@ fn a_damaged_page_loses_its_metrics_only() {
     let at = bytes.len() * 3 / 8;
     bytes[at] ^= 0xff;
     fs::write(&path, &bytes).unwrap();
-    let block = Block::open(&path).unwrap();
+    let block = Block::open(&*disk::real(), &path).unwrap();
     let lost = 5 + 64 * 3..5 + 128 * 3;
     let text = block.chunk(5 + 64 * 3, &mut Vec::new()).unwrap_err().to_string();
     assert!(
@@ -229,11 +230,11 @@ fn other_versions_and_other_files_are_named_as_such() {
     let mut bytes = fs::read(&path).unwrap();
     bytes[8] = 9;
     fs::write(&path, &bytes).unwrap();
-    let text = Block::open(&path).unwrap_err().to_string();
+    let text = Block::open(&*disk::real(), &path).unwrap_err().to_string();
     assert!(text.ends_with("a.blk was written by format version 9; this build reads 1; upgrade"), "{text}");
     fs::write(&path, "something else").unwrap();
-    assert!(Block::open(&path).unwrap_err().to_string().ends_with("is not a block file"));
-    let missing = Block::open(&dir.path().join("b.blk")).unwrap_err();
+    assert!(Block::open(&*disk::real(), &path).unwrap_err().to_string().ends_with("is not a block file"));
+    let missing = Block::open(&*disk::real(), &dir.path().join("b.blk")).unwrap_err();
     assert!(matches!(missing, BlockError::Io { action: "open", .. }), "{missing}");
 }
 
@@ -242,10 +243,10 @@ fn verify_sees_counts_in_the_wrong_stage() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.blk");
     let aggregated = BlockMeta { stage: "720*3600s_aggr".parse().unwrap(), ..meta() };
-    let mut writer = BlockWriter::create(&path, aggregated).unwrap();
+    let mut writer = BlockWriter::create(&disk::real(), &path, aggregated).unwrap();
     writer.put(1, &chunk(0, &[1.0])).unwrap();
     writer.finish().unwrap();
-    let errors = Block::open(&path).unwrap().verify().unwrap_err();
+    let errors = Block::open(&*disk::real(), &path).unwrap().verify().unwrap_err();
     assert!(errors[0].to_string().contains("metric 1: counts in a raw stage"), "{}", errors[0]);
 }
 
@@ -274,7 +275,7 @@ proptest! {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.blk");
         write(&path, &chunks);
-        let block = Block::open(&path).unwrap();
+        let block = Block::open(&*disk::real(), &path).unwrap();
         prop_assert!(block.verify().is_ok());
         prop_assert_eq!(&read_all(&block).0, &chunks);
 

@@ -1,13 +1,13 @@
 //! Writing block files.
 
-use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::layout::{self, PageAddress, Trailer};
 use super::page::PageBuilder;
 use super::{BlockInfo, BlockMeta};
+use crate::disk::{Disk, DiskFile, Open};
 use crate::store::embedded::codec::Chunk;
 
 /// Bytes collected before the file is opened and written.
@@ -18,6 +18,7 @@ const FLUSH_BYTES: usize = 256 << 10;
 /// Between writes the file is closed, so a cut may have as many writers at once as it has partitions. If dropped
 /// unfinished, it removes what it wrote.
 pub struct BlockWriter {
+    disk: Arc<dyn Disk>,
     path: PathBuf,
     tmp: PathBuf,
     meta: BlockMeta,
@@ -42,14 +43,15 @@ struct Sums {
 
 impl BlockWriter {
     /// Starts a block that will be at `path`. Overwrites what an earlier attempt left.
-    pub fn create(path: &Path, meta: BlockMeta) -> io::Result<Self> {
+    pub fn create(disk: &Arc<dyn Disk>, path: &Path, meta: BlockMeta) -> io::Result<Self> {
         let mut tmp = path.as_os_str().to_owned();
         tmp.push(".tmp");
         let tmp = PathBuf::from(tmp);
-        File::create(&tmp)?;
+        disk.open(&tmp, Open::Fresh)?;
         let mut pending = Vec::new();
         layout::write_header(&meta, &mut pending);
         Ok(Self {
+            disk: Arc::clone(disk),
             path: path.to_owned(),
             tmp,
             meta,
@@ -90,9 +92,9 @@ impl BlockWriter {
     }
 
     /// Writes what is pending. After a failure it can be retried: the same bytes go to the same place.
-    fn flush(&mut self) -> io::Result<File> {
-        let file = OpenOptions::new().write(true).open(&self.tmp)?;
-        file.write_all_at(&self.pending, self.written)?;
+    fn flush(&mut self) -> io::Result<Box<dyn DiskFile>> {
+        let file = self.disk.open(&self.tmp, Open::Write)?;
+        file.write_at(&self.pending, self.written)?;
         self.written += self.pending.len() as u64;
         self.pending.clear();
         Ok(file)
@@ -100,7 +102,7 @@ impl BlockWriter {
 
     /// Writes the rest, syncs the file and gives it its name, replacing an earlier file of that name.
     ///
-    /// The name itself is durable once the caller has called [`sync_dir`], once for all blocks of a directory.
+    /// The name itself is durable once the caller has synced the directory, once for all of its blocks.
     pub fn finish(mut self) -> io::Result<BlockInfo> {
         self.end_page();
         let index_offset = self.written + self.pending.len() as u64;
@@ -111,7 +113,7 @@ impl BlockWriter {
             Trailer { index_offset, pages, chunks, first_metric, last_metric, first_slot, last_slot };
         layout::write_trailer(&trailer, &mut self.pending);
         self.flush()?.sync_all()?;
-        fs::rename(&self.tmp, &self.path)?;
+        self.disk.rename(&self.tmp, &self.path)?;
         self.renamed = true;
         Ok(BlockInfo {
             path: self.path.clone(),
@@ -143,12 +145,7 @@ impl Drop for BlockWriter {
     fn drop(&mut self) {
         if !self.renamed {
             // There is nobody to report an error to. A leftover file is overwritten, or removed at the next start.
-            let _ = fs::remove_file(&self.tmp);
+            let _ = self.disk.remove(&self.tmp);
         }
     }
-}
-
-/// Makes the names in a directory durable.
-pub fn sync_dir(dir: &Path) -> io::Result<()> {
-    File::open(dir)?.sync_all()
 }

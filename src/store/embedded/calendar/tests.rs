@@ -8,7 +8,7 @@ use plumbago_model::{MetricRecord, PolicyId, Span};
 const TODAY: u32 = 1_794_700_800;
 
 fn open(dir: &Path) -> Catalogue {
-    Catalogue::open(&dir.join(CATALOGUE_FILE)).unwrap()
+    Catalogue::open(&crate::disk::real(), &dir.join(CATALOGUE_FILE)).unwrap()
 }
 
 fn ids(ids: std::ops::Range<u32>) -> Vec<MetricId> {
