@@ -35,7 +35,8 @@ impl Client {
     /// Sends a request without a body and reads the whole answer: its status and body.
     pub(crate) fn request(&mut self, method: &str, path: &str) -> Result<(u16, &[u8])> {
         let length = if method == "POST" { "Content-Length: 0\r\n" } else { "" };
-        let request = format!("{method} {path} HTTP/1.1\r\nHost: {}\r\n{}{length}\r\n", self.address, self.login);
+        let request =
+            format!("{method} {path} HTTP/1.1\r\nHost: {}\r\n{}{length}\r\n", self.address, self.login);
         self.stream.get_mut().write_all(request.as_bytes())?;
         let status =
             self.line()?.split(' ').nth(1).and_then(|code| code.parse().ok()).context("no HTTP status")?;

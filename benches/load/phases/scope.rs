@@ -43,7 +43,8 @@ struct Caller {
 pub(crate) fn run(binary: &Path, quick: bool, scratch: &Path, report: &mut Report) -> Result<()> {
     let files = tempfile::Builder::new().prefix("bench-users-").tempdir_in(scratch)?;
     let open = Plumbago::new(binary);
-    let settings = ["users", "tokens"].map(|name| format!("auth.{name}_file={}", files.path().join(name).display()));
+    let settings =
+        ["users", "tokens"].map(|name| format!("auth.{name}_file={}", files.path().join(name).display()));
     let closed = Plumbago { settings: settings.to_vec(), ..Plumbago::new(binary) };
     let everything = add_user(&closed, "everything", &[])?;
     let scoped = add_user(&closed, "scoped", &SCOPE)?;
@@ -58,7 +59,11 @@ pub(crate) fn run(binary: &Path, quick: bool, scratch: &Path, report: &mut Repor
     let mut callers = [
         Caller { what: "without logins", bar: Bar::None, client: connect(&open)? },
         Caller { what: "with a login", bar: Bar::None, client: connect(&closed)?.with_token(&everything) },
-        Caller { what: "with a scope", bar: Bar::AtMost(1.05), client: connect(&closed)?.with_token(&scoped) },
+        Caller {
+            what: "with a scope",
+            bar: Bar::AtMost(1.05),
+            client: connect(&closed)?.with_token(&scoped),
+        },
     ];
     for (what, request) in REQUESTS {
         compare(what, &path(request, (stamps[0] - 60, stamps[DAY - 1])), &mut callers, report)?;
