@@ -28,7 +28,8 @@ import org.kairosdb.client.response.Result;
 /**
  * KairosDB's own client for Java, as it was published, against a server.
  *
- *     java -cp 'JARS/*' KairosClient.java URL TELNET_PORT SECONDS
+ *     java --add-opens java.base/java.util=ALL-UNNAMED --add-opens java.base/sun.util.calendar=ALL-UNNAMED \
+ *         -cp 'JARS/*' KairosClient.java URL TELNET_PORT SECONDS
  *
  * What it reads is printed as JSON; a mistake ends the program.
  */
