@@ -93,10 +93,7 @@ fn kairosdbs_client_for_java_does_all_that_it_can() {
     same(&found["limited"], &json!([[59, 118.0], [58, 116.0]]), "limited");
     assert_eq!(found["tags"], json!({ "dc": ["ams"], "host": ["web1", "web2"] }));
     let mistake = found["mistake"].as_str().unwrap();
-    assert!(
-        mistake.contains("400: query.metric[0].aggregators[0].bogus invalid aggregators name"),
-        "{mistake}"
-    );
+    assert!(mistake.contains("query.metric[0].aggregators[0].bogus invalid aggregators name"), "{mistake}");
     assert_eq!(found["deleted"], json!([60, ["java.http", "java.saved", "java.telnet"]]));
     let gone = server.points("seriesByTag('name=java.telnet')", t - 1, t + 5);
     assert_eq!(gone, [(3.0, t), (4.5, t + 1)]);
