@@ -212,8 +212,10 @@ fn the_deletions_of_the_article_look_each_metric_up_once() {
     assert_eq!(cities, json!({ "results": ["Izmir"] }), "the index is clean");
 }
 
-/// Writes points of Ceres' README: host, system, deployment, and values by instants.
-fn write_ceres(server: &Server, series: &[(&str, &str, &str, &[(&str, u32)])]) {
+/// A series of Ceres' README: host, system, deployment, and values by instants.
+type CeresSeries<'a> = (&'a str, &'a str, &'a str, &'a [(&'a str, u32)]);
+
+fn write_ceres(server: &Server, series: &[CeresSeries<'_>]) {
     for (host, os, deployment, values) in series {
         for (ts, value) in *values {
             let item = json!({

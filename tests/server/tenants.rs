@@ -171,6 +171,74 @@ fn a_tenant_has_the_answers_of_a_server_of_its_own() {
     runner.run(&all, compare).unwrap();
 }
 
+/// What parameters may be.
+const VALUES: [&str; 25] = [
+    "*",
+    "**",
+    "web.*",
+    "{web,disk}*",
+    "disk",
+    "a",
+    "s",
+    "t",
+    "1",
+    "100",
+    "name=~.*",
+    "dc!=",
+    "dc",
+    "web",
+    "seriesByTag('name!=')",
+    "web.a",
+    "disk;dc=ams",
+    "sum:disk%7Bdc=*%7D",
+    "dc=ams",
+    "metrics",
+    "1h-ago",
+    "2020-01-01T00:00:00Z",
+    "t-1",
+    "json",
+    "",
+];
+
+/// Parameters of all calls.
+const PARAMETERS: [&str; 27] = [
+    "query",
+    "target",
+    "expr",
+    "tag",
+    "path",
+    "name",
+    "below",
+    "depth",
+    "limit",
+    "format",
+    "source",
+    "destination",
+    "from",
+    "until",
+    "to",
+    "tagPrefix",
+    "valuePrefix",
+    "tagged",
+    "dry_run",
+    "prefix",
+    "metric",
+    "metricName",
+    "tagKey",
+    "type",
+    "m",
+    "q",
+    "start",
+];
+
+/// Bodies of the calls that read JSON.
+const BODIES: [&str; 4] = [
+    "",
+    r#"{"start_absolute":1,"metrics":[{"name":"disk","group_by":[{"name":"tag","tags":["dc","host","tenant"]}]}]}"#,
+    r#"{"start":"1h-ago","queries":[{"aggregator":"none","metric":"disk"}]}"#,
+    r#"{"metricName":"disk","tags":{"dc":"ams"},"ts":1000000000,"value":1}"#,
+];
+
 /// Every call of docs/HTTP.md with parameters that could mean anything.
 #[test]
 fn nothing_of_another_tenant_is_in_any_answer() {
@@ -181,72 +249,8 @@ fn nothing_of_another_tenant_is_in_any_answer() {
     write(&server, &as_tenant("t-2"), &secrets);
     write(&server, "", &["secret.operator".to_owned(), "disk;secret=1".to_owned()]);
     ask(&server, "POST", "/events/", &as_tenant("t-2"), r#"{"what":"secret","tags":"web secret"}"#);
-    let values = [
-        "*",
-        "**",
-        "web.*",
-        "{web,disk}*",
-        "disk",
-        "a",
-        "s",
-        "t",
-        "1",
-        "100",
-        "name=~.*",
-        "dc!=",
-        "dc",
-        "web",
-        "seriesByTag('name!=')",
-        "web.a",
-        "disk;dc=ams",
-        "sum:disk%7Bdc=*%7D",
-        "dc=ams",
-        "metrics",
-        "1h-ago",
-        "2020-01-01T00:00:00Z",
-        "t-1",
-        "json",
-        "",
-    ];
-    let names = [
-        "query",
-        "target",
-        "expr",
-        "tag",
-        "path",
-        "name",
-        "below",
-        "depth",
-        "limit",
-        "format",
-        "source",
-        "destination",
-        "from",
-        "until",
-        "to",
-        "tagPrefix",
-        "valuePrefix",
-        "tagged",
-        "dry_run",
-        "prefix",
-        "metric",
-        "metricName",
-        "tagKey",
-        "type",
-        "m",
-        "q",
-        "start",
-        "tenant",
-    ];
-    // Bodies of the calls that read JSON.
-    let asked = [
-        "",
-        r#"{"start_absolute":1,"metrics":[{"name":"disk","group_by":[{"name":"tag","tags":["dc","host","tenant"]}]}]}"#,
-        r#"{"start":"1h-ago","queries":[{"aggregator":"none","metric":"disk"}]}"#,
-        r#"{"metricName":"disk","tags":{"dc":"ams"},"ts":1000000000,"value":1}"#,
-    ];
-    let pair = (select(names.to_vec()), select(values.to_vec()));
-    let query = (prop::collection::vec(pair, 1..5), select(asked.to_vec()));
+    let pair = (select(PARAMETERS.to_vec()), select(VALUES.to_vec()));
+    let query = (prop::collection::vec(pair, 1..5), select(BODIES.to_vec()));
     let mut runner = TestRunner::new(Config { cases: 25, ..Config::default() });
     let calls: Vec<_> = documented().into_iter().filter(|(_, path, ..)| !path.contains("log")).collect();
     let run = |(params, asked): (Vec<(&str, &str)>, &str)| -> Result<(), TestCaseError> {
