@@ -38,7 +38,7 @@ pub(super) struct Peer {
 }
 
 impl Peer {
-    /// Whoever connects from this address.
+    /// Everybody who connects from this address.
     pub(super) fn new(address: SocketAddr, shown: Option<Shown>) -> Self {
         Self { address, shown }
     }
