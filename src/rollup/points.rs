@@ -12,6 +12,7 @@ use super::policies::Policies;
 use super::tally::Tally;
 use super::view::Held;
 use crate::log::{Log, LogError, Syncer, encode_metrics, encode_owned, encode_points, encode_policies};
+use crate::planted::{Planted, is_planted};
 use crate::store::{Mark, MetricStore, PointStore, StoreError};
 use plumbago_model::{MetricId, MetricRecord, Point, Policy, PolicyId, QueryError, Reject, Span};
 
@@ -142,7 +143,9 @@ impl Points {
             self.new_policies.lock().push((id, policy.clone()));
             let mut frame = Vec::new();
             encode_policies(&[(id, policy.clone())], &mut frame);
-            log.append(&frame)?;
+            if !is_planted(Planted::PolicyNotLogged) {
+                log.append(&frame)?;
+            }
         }
         Ok(id)
     }
@@ -260,7 +263,10 @@ impl Points {
         if held > limit {
             return Err(PointsError::Full { held, limit });
         }
-        log.append(frame)?;
+        let appended = log.append(frame);
+        if !is_planted(Planted::FailedAppendStored) {
+            appended?;
+        }
         let stored = (raw.len() + direct.len()) as u64;
         let mut memory = self.memory.lock();
         memory.live.note_accepted(now);
@@ -268,6 +274,9 @@ impl Points {
             memory.live.push(id, point);
         }
         for (id, direct) in direct {
+            if is_planted(Planted::LatePointTwice) {
+                memory.live.push_direct(id, direct);
+            }
             memory.live.push_direct(id, direct);
         }
         Ok(Appended { stored, too_old: Vec::new(), log_bytes: frame.len() as u64 })

@@ -12,6 +12,7 @@ use super::head::Direct;
 use super::points::{Points, PointsError, placed};
 use crate::disk::Folder;
 use crate::log::{self, Log, Record};
+use crate::planted::{Planted, is_planted};
 use crate::store::{MetricStore, PointStore};
 use plumbago_model::{MetricId, MetricRecord, Point, Policy, PolicyId, Span};
 
@@ -51,6 +52,7 @@ impl Points {
         names: &mut impl Names,
     ) -> Result<Opened, PointsError> {
         let floor = store.snapshot().position().log_floor;
+        let floor = if is_planted(Planted::FloorIgnored) { 0 } else { floor };
         // This comes before the replay because it creates the directory. New records go to a new segment, after the replayed ones.
         let log = Log::open(log_dir, floor)?;
         let points = Points::empty(store, catalogue, log, head_points);
@@ -202,6 +204,9 @@ impl<N: Names> Recovery<'_, N> {
     }
 
     fn replay_deleted(&mut self, ids: &[MetricId]) {
+        if is_planted(Planted::DeletedNameKept) {
+            return;
+        }
         let is_recorded = |id: MetricId| {
             self.points.state(id).is_some() && !self.points.created.lock().iter().any(|m| m.id == id)
         };

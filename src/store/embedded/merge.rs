@@ -11,6 +11,7 @@ use super::codec::{Chunk, Encoder, Partials, Samples};
 use super::cut::{finish, io, make_path};
 use super::partition::partition_secs;
 use super::points::{BlockStore, Change};
+use crate::planted::{Planted, is_planted};
 use crate::store::StoreError;
 use plumbago_model::Stage;
 
@@ -159,6 +160,9 @@ impl Merger {
             match read {
                 Ok(made_by) => {
                     method = made_by.or(method);
+                    if is_planted(Planted::OlderSlotWins) {
+                        std::mem::swap(&mut self.merged, &mut self.one);
+                    }
                     overlay_samples(&self.merged, &self.one, &mut self.next);
                     std::mem::swap(&mut self.merged, &mut self.next);
                 }
