@@ -136,7 +136,10 @@ fn create_segment(dir: &Folder, number: u64) -> Result<Arc<dyn DiskFile>, LogErr
     let mut header = MAGIC.to_vec();
     header.extend_from_slice(&VERSION.to_le_bytes());
     file.write_at(&header, 0).map_err(LogError::io("create", &path))?;
-    disk.sync_dir(dir.path()).map_err(LogError::io("sync", dir.path()))?;
+    // The name of the segment, and that of the directory, which may be new.
+    for dir in dir.path().ancestors().take(2).filter(|dir| !dir.as_os_str().is_empty()) {
+        disk.sync_dir(dir).map_err(LogError::io("sync", dir))?;
+    }
     Ok(file.into())
 }
 

@@ -12,7 +12,7 @@ use super::catalogue::CATALOGUE_FILE;
 use super::cut::io;
 use super::points::POINTS_DIR;
 use super::state::State;
-use crate::disk::{Disk, DiskFile, Folder, Lock};
+use crate::disk::{self, Disk, DiskFile, Folder, Lock};
 use crate::store::StoreError;
 
 /// The file that is locked.
@@ -34,7 +34,7 @@ impl DirLock {
 
     /// Takes the lock, or says that another process has it.
     pub fn take(dir: &Folder) -> Result<Self, StoreError> {
-        dir.disk().create_dirs(dir.path()).map_err(io("create the data directory", dir.path()))?;
+        disk::make_dirs(&**dir.disk(), dir.path()).map_err(io("create the data directory", dir.path()))?;
         let path = dir.path().join(LOCK_FILE);
         match dir.disk().lock(&path, Lock::Alone).map_err(io("lock", &path))? {
             Some(file) => Ok(Self { _file: file }),
