@@ -137,16 +137,19 @@ impl Points {
     /// The number of a policy; a new one is logged before it is used.
     pub fn intern_policy(&self, policy: &Policy, now: u32) -> Result<PolicyId, PointsError> {
         let mut log = self.log.lock();
-        let (id, new) = self.policies.intern(policy);
-        if new {
-            self.begin_marks(id, policy, now);
-            self.new_policies.lock().push((id, policy.clone()));
-            let mut frame = Vec::new();
-            encode_policies(&[(id, policy.clone())], &mut frame);
-            if !is_planted(Planted::PolicyNotLogged) {
-                log.append(&frame)?;
-            }
+        if let Some(id) = self.policies.number(policy) {
+            return Ok(id);
         }
+        let id = self.policies.next();
+        let mut frame = Vec::new();
+        encode_policies(&[(id, policy.clone())], &mut frame);
+        if !is_planted(Planted::PolicyNotLogged) {
+            // If this fails, the next one to ask finds the policy as new as it was.
+            log.append(&frame)?;
+        }
+        self.begin_marks(id, policy, now);
+        self.policies.restore(id, policy.clone());
+        self.new_policies.lock().push((id, policy.clone()));
         Ok(id)
     }
 

@@ -27,20 +27,14 @@ impl Policies {
         self.inner.read().by_id.get(id.0 as usize).cloned()
     }
 
-    /// The number of a policy, and whether it is new.
-    pub fn intern(&self, policy: &Policy) -> (PolicyId, bool) {
-        let text = policy.to_string();
-        if let Some(&id) = self.inner.read().by_text.get(&text) {
-            return (id, false);
-        }
-        let mut inner = self.inner.write();
-        if let Some(&id) = inner.by_text.get(&text) {
-            return (id, false);
-        }
-        let id = PolicyId(inner.by_id.len() as u32);
-        inner.by_id.push(Arc::new(policy.clone()));
-        inner.by_text.insert(text, id);
-        (id, true)
+    /// The number of a policy that is in use.
+    pub(super) fn number(&self, policy: &Policy) -> Option<PolicyId> {
+        self.inner.read().by_text.get(&policy.to_string()).copied()
+    }
+
+    /// The number that no policy has had.
+    pub(super) fn next(&self) -> PolicyId {
+        PolicyId(self.inner.read().by_id.len() as u32)
     }
 
     /// Restores a policy under its number; numbers have no gaps.
