@@ -123,6 +123,7 @@ impl Embedded {
     fn open_as(dir: &Folder, has_spool: bool) -> Result<Self, StoreError> {
         let lock = DirLock::take(dir)?;
         backup::check_restored(dir)?;
+        recovery::forget_unfinished(dir)?;
         let catalogue =
             Arc::new(catalogue::Catalogue::open(dir.disk(), &dir.path().join(catalogue::CATALOGUE_FILE))?);
         // The catalogue's name, which may be new.

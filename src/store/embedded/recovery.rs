@@ -12,7 +12,7 @@ use super::catalogue::CATALOGUE_FILE;
 use super::cut::io;
 use super::points::POINTS_DIR;
 use super::state::State;
-use crate::disk::{self, Disk, DiskFile, Folder, Lock};
+use crate::disk::{self, Disk, DiskFile, Folder, Lock, Open};
 use crate::store::StoreError;
 
 /// The file that is locked.
@@ -41,6 +41,24 @@ impl DirLock {
             None => Err(StoreError::InUse { path: dir.path().to_owned() }),
         }
     }
+}
+
+/// Removes a catalogue that a first start began to make. The database writes its first bytes last, so nothing was ever in it.
+///
+/// A directory in which anything else was made had a whole one.
+pub(super) fn forget_unfinished(dir: &Folder) -> Result<(), StoreError> {
+    let (disk, path) = (&**dir.disk(), dir.path().join(CATALOGUE_FILE));
+    let is_used = ["log", POINTS_DIR].iter().any(|name| disk::exists(disk, &dir.path().join(name)));
+    if is_used || !disk::exists(disk, &path) {
+        return Ok(());
+    }
+    let mut first = [0; 8];
+    let file = disk.open(&path, Open::Read).map_err(io("open", &path))?;
+    let read = file.read_at(&mut first, 0).map_err(io("read", &path))?;
+    if read > 0 && first == [0; 8] {
+        disk.remove(&path).map_err(io("remove", &path))?;
+    }
+    Ok(())
 }
 
 /// Removes files of cuts and merges that were not committed, or whose removal was interrupted.
