@@ -272,7 +272,7 @@ impl Points {
     fn windows_of(&self, alike: &[Touched], range: SlotRange) -> Result<Vec<Window>, StoreError> {
         let Some(Touched { policy, level, .. }) = alike.first() else { return Ok(Vec::new()) };
         let ids = alike.iter().map(|t| t.id).collect();
-        View::open(self, policy.clone(), ids, (range.start, range.end())).read_touched(*level, range)
+        View::open_frozen(self, policy.clone(), ids, (range.start, range.end())).read_touched(*level, range)
     }
 }
 
