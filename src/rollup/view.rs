@@ -392,13 +392,15 @@ fn finished(window: &Window, policy: &Policy, slots: u32) -> Window {
 /// Fills the empty slots of `window` from `found`.
 ///
 /// A coarser slot goes to the slot where it starts, and only if `window` is empty over its whole length. If `window` has
-/// anything there, it most likely has the points that the coarse slot was made from, and they would count twice.
+/// anything there, it most likely has the points that the coarse slot was made from, and they would count twice. So a coarser slot that
+/// reaches beyond the end of `window` is left out.
 fn fill_empty(window: &mut Window, found: &Window, method: Aggregator) {
     let slots = (found.range.step / window.range.step).max(1) as usize;
     let coarse = found.aggregate(window.range, method);
     for at in 0..window.range.len {
         let partial = coarse.partial(at);
-        if partial.count() > 0 && window.values.iter().skip(at).take(slots).all(|v| v.is_nan()) {
+        let covered = window.values.get(at..at + slots);
+        if partial.count() > 0 && covered.is_some_and(|covered| covered.iter().all(|v| v.is_nan())) {
             // A raw slot has no count to divide by later, so the average is computed here.
             let raw = window.counts.is_empty();
             let value = if raw {
