@@ -132,6 +132,10 @@ impl<N: Names> Recovery<'_, N> {
         for (id, policy) in catalogue.policies()? {
             self.points.restore_policy(id, policy, self.now);
         }
+        // A fill may have moved the marks of a policy whose record was lost with the power. Another one must not begin with them.
+        for mark in &self.points.store().snapshot().position().marks {
+            self.points.policies().reserve(mark.policy);
+        }
         catalogue.load(&mut |record| self.add(&record))?;
         self.owners = catalogue.owners()?.into_iter().collect();
         self.next_id = catalogue.id_bound()?;

@@ -49,6 +49,8 @@ impl Place {
             )));
         }
         let lock = disk.lock(&path, Lock::Alone).map_err(unusable)?.ok_or_else(|| in_use(dir))?;
+        // Without the mark, whatever else a loss of power leaves here would keep the next backup out.
+        disk.sync_dir(dir).map_err(unusable)?;
         Ok(Self { dir: folder.clone(), _lock: Some(lock) })
     }
 
