@@ -11,6 +11,8 @@ use anyhow::{Context as _, Result, bail};
 pub(crate) struct Client {
     stream: BufReader<TcpStream>,
     address: SocketAddr,
+    /// A header line that says who asks, or nothing.
+    login: String,
     body: Vec<u8>,
 }
 
@@ -20,13 +22,21 @@ impl Client {
         let stream = TcpStream::connect_timeout(&address, Duration::from_secs(5))?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(Duration::from_secs(120)))?;
-        Ok(Self { stream: BufReader::with_capacity(64 * 1024, stream), address, body: Vec::new() })
+        let stream = BufReader::with_capacity(64 * 1024, stream);
+        Ok(Self { stream, address, login: String::new(), body: Vec::new() })
+    }
+
+    /// The same client, with a token in each request.
+    pub(crate) fn with_token(mut self, token: &str) -> Self {
+        self.login = format!("Authorization: Bearer {token}\r\n");
+        self
     }
 
     /// Sends a request without a body and reads the whole answer: its status and body.
     pub(crate) fn request(&mut self, method: &str, path: &str) -> Result<(u16, &[u8])> {
         let length = if method == "POST" { "Content-Length: 0\r\n" } else { "" };
-        let request = format!("{method} {path} HTTP/1.1\r\nHost: {}\r\n{length}\r\n", self.address);
+        let request =
+            format!("{method} {path} HTTP/1.1\r\nHost: {}\r\n{}{length}\r\n", self.address, self.login);
         self.stream.get_mut().write_all(request.as_bytes())?;
         let status =
             self.line()?.split(' ').nth(1).and_then(|code| code.parse().ok()).context("no HTTP status")?;

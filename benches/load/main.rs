@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, ensure};
 use clap::{Parser, Subcommand};
 
-use phases::{create, find, ingest, moving, overload, page, render, restart, tags};
+use phases::{create, find, ingest, moving, overload, page, render, restart, scope, tags};
 use report::{Bar, Report};
 use send::{Load, minutes_until_now};
 use targets::{Kind, Running};
@@ -71,7 +71,7 @@ struct Suite {
     /// Measure only the peers
     #[arg(long)]
     only_peers: bool,
-    /// Only phases whose name contains this: ingest, create, find, page, tags, render, restart, moving, overload
+    /// Only phases whose name contains this: ingest, create, find, page, tags, render, restart, moving, overload, scope
     #[arg(long)]
     only: Option<String>,
     /// Write the figures here as JSON
@@ -128,6 +128,11 @@ impl Suite {
         if self.wants("overload") && kind.command().is_some() {
             let connections = if self.quick { 1000 } else { 10_000 };
             self.on_fresh(kind, |server| overload::run(connections, server, report))?;
+        }
+        if self.wants("scope")
+            && let Some(binary) = kind.command()
+        {
+            scope::run(binary, self.quick, &self.scratch, report)?;
         }
         if self.wants("moving") && kind.command().is_some() {
             self.moving(kind, report)?;

@@ -1,6 +1,6 @@
 //! The file layer: all that the log, the blocks, the catalogue and backups do to files goes through here.
 //!
-//! A [`Disk`] has just the calls that those need. [`real`] is the file system. Tests have another one, which loses what was not
+//! A [`Disk`] has just the calls that those need. [`real()`] is the file system. Tests have another one, which loses what was not
 //! synced, tears and reorders writes, and fails at any call (`tests/simulation`).
 //!
 //! Each call here is a system call on the real disk, next to which a call through a pointer costs nothing: ingest makes one for a

@@ -5,9 +5,15 @@ use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
+use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::{About, Disk, DiskFile, Lock, Open};
+
+/// A process that was just forked has a copy of every open file until it runs its own program, and with it the lock. So a lock that
+/// was released may look taken for a moment: how often we ask, and the pause in between.
+const LOCK_TRIES: u32 = 10;
+const LOCK_PAUSE: Duration = Duration::from_millis(20);
 
 /// The file system of this machine.
 pub fn real() -> Arc<dyn Disk> {
@@ -27,23 +33,25 @@ impl Disk for Real {
     }
 
     fn lock(&self, path: &Path, how: Lock) -> io::Result<Option<Box<dyn DiskFile>>> {
-        let (file, locked) = match how {
+        let file = match how {
             Lock::Alone => {
-                let file =
-                    OpenOptions::new().create(true).truncate(false).read(true).write(true).open(path)?;
-                let locked = file.try_lock();
-                (file, locked)
+                OpenOptions::new().create(true).truncate(false).read(true).write(true).open(path)?
             }
-            Lock::Shared => {
-                let file = File::open(path)?;
-                let locked = file.try_lock_shared();
-                (file, locked)
-            }
+            Lock::Shared => File::open(path)?,
         };
-        match locked {
-            Ok(()) => Ok(Some(Box::new(file))),
-            Err(TryLockError::WouldBlock) => Ok(None),
-            Err(TryLockError::Error(error)) => Err(error),
+        let mut tries_left = LOCK_TRIES;
+        loop {
+            let locked = match how {
+                Lock::Alone => file.try_lock(),
+                Lock::Shared => file.try_lock_shared(),
+            };
+            tries_left -= 1;
+            match locked {
+                Ok(()) => return Ok(Some(Box::new(file))),
+                Err(TryLockError::WouldBlock) if tries_left == 0 => return Ok(None),
+                Err(TryLockError::WouldBlock) => thread::sleep(LOCK_PAUSE),
+                Err(TryLockError::Error(error)) => return Err(error),
+            }
         }
     }
 

@@ -18,7 +18,7 @@ pub trait Backend: TaggedSeries + EventLog + Send + Sync + 'static {
     /// The same server for one caller: what is outside of the scope is not there, and what is sent is sent by them.
     fn of(self: Arc<Self>, sender: &Sender) -> Arc<dyn Backend>;
 
-    /// Does it matter to quotas who sends? If not, whoever sees everything needs no server of their own.
+    /// Does it matter to quotas who sends? If not, those who see everything need no server of their own.
     fn tells_senders_apart(&self) -> bool {
         false
     }

@@ -2,7 +2,7 @@
 //!
 //! A connection is idle while no request of it is under way. One that has sent half of a request is idle, too, and so is one that does
 //! not take the end of its answer. So a single limit holds for clients that have nothing to ask, for those that are slow on purpose,
-//! and for those that are gone without having said so. While places are scarce, idle connections stay for seconds only: whoever opens
+//! and for those that are gone without having said so. While places are scarce, idle connections stay for seconds only: a client that opens
 //! thousands of them takes the places of idle ones, not of those who have something to ask.
 
 use std::convert::Infallible;
@@ -151,7 +151,7 @@ impl Connections {
         }
         self.telemetry.http_connections_idle_closed.add(1);
         connection.as_mut().graceful_shutdown();
-        // Whoever does not take that either has been asked.
+        // A client that does not take that either has been asked.
         let _ = timeout(FAREWELL, connection).await;
     }
 

@@ -15,9 +15,31 @@ use super::{
     backup, bundles, carbonapi, cardinality, care, copying, erase, events, expand, find, fsck, functions,
     index, info, queries, quotas, render, retention, session, tags, top, write,
 };
-use plumbago_model::Role;
+use plumbago_model::{Role, Scope};
 
 type Route = MethodRouter<Arc<Gate>>;
+
+/// What a call is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Subject {
+    /// Metrics and events: each caller gets those inside of its scope.
+    Metrics,
+    /// What belongs to a tenant, or to those without one, and to no metric: not for a caller confined to some metrics.
+    Tenant,
+    /// The whole server: not for a caller with a scope, nor for a tenant.
+    Server,
+}
+
+impl Subject {
+    /// May a caller with this scope make such a call?
+    pub(super) fn is_open_to(self, scope: &Scope) -> bool {
+        match self {
+            Self::Metrics => true,
+            Self::Tenant => scope.takes_all(),
+            Self::Server => scope.is_everything(),
+        }
+    }
+}
 
 /// One endpoint: a path with the methods that mean the same there.
 pub(super) struct Endpoint {
@@ -35,8 +57,8 @@ pub(super) struct Endpoint {
     pub(super) limits: &'static [&'static str],
     /// Statuses of its own, besides those that every endpoint may answer with.
     pub(super) fails: &'static str,
-    /// Is it about the whole server, and so not for a caller with a scope?
-    pub(super) whole: bool,
+    /// What it is about, which decides whether a caller with a scope may make it.
+    pub(super) subject: Subject,
     /// Does its body name the tenant? Its handler takes a `Lodging`.
     pub(super) tenant_inside: bool,
     /// Its handler.
@@ -99,7 +121,7 @@ impl Endpoint {
             takes: "",
             limits: &[],
             fails: "",
-            whole: false,
+            subject: Subject::Metrics,
             tenant_inside: false,
             route,
         }
@@ -114,7 +136,11 @@ impl Endpoint {
     }
 
     const fn of_the_whole_server(self) -> Self {
-        Self { whole: true, ..self }
+        Self { subject: Subject::Server, ..self }
+    }
+
+    const fn of_a_tenant(self) -> Self {
+        Self { subject: Subject::Tenant, ..self }
     }
 
     const fn names_tenant(self) -> Self {

@@ -12,7 +12,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 
-use super::endpoints::Endpoint;
+use super::endpoints::{Endpoint, Subject};
 use super::error::Failure;
 use super::queries::memory::Memory;
 use super::wire::Shown;
@@ -38,7 +38,7 @@ pub(super) struct Peer {
 }
 
 impl Peer {
-    /// Whoever connects from this address.
+    /// Everybody who connects from this address.
     pub(super) fn new(address: SocketAddr, shown: Option<Shown>) -> Self {
         Self { address, shown }
     }
@@ -285,10 +285,14 @@ impl Gate {
                 ),
             }));
         }
-        if endpoint.whole && !caller.scope.is_everything() {
+        if !endpoint.subject.is_open_to(&caller.scope) {
             self.api.telemetry.logins.turned_away(TurnedAway::Scope);
-            let text =
-                format!("this call is about the whole server, and `{name}` is confined to {}", caller.scope);
+            let whose = if endpoint.subject == Subject::Tenant {
+                "about no metric"
+            } else {
+                "about the whole server"
+            };
+            let text = format!("this call is {whose}, and `{name}` is confined to {}", caller.scope);
             return Err(Failure::Forbidden(text));
         }
         Ok(standing)

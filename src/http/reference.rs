@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::endpoints::{Endpoint, GROUPS, endpoints};
+use super::endpoints::{Endpoint, GROUPS, Subject, endpoints};
 
 /// One line for each endpoint, for somebody who typed another path.
 pub(super) fn listing() -> String {
@@ -41,7 +41,11 @@ fn row(endpoint: &Endpoint) -> String {
     let limits: Vec<String> = endpoint.limits.iter().map(|key| format!("`{key}`")).collect();
     let cells = [
         format!("`{} {path}`", methods.join("\\|")),
-        if endpoint.whole { format!("{role}, no scope") } else { role.to_string() },
+        match endpoint.subject {
+            Subject::Metrics => role.to_string(),
+            Subject::Tenant => format!("{role}, no scope but a tenant's"),
+            Subject::Server => format!("{role}, no scope"),
+        },
         cell(takes),
         cell(about),
         limits.join(", "),

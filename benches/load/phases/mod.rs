@@ -8,6 +8,7 @@ pub(crate) mod overload;
 pub(crate) mod page;
 pub(crate) mod render;
 pub(crate) mod restart;
+pub(crate) mod scope;
 pub(crate) mod tags;
 
 use std::time::{Duration, Instant};

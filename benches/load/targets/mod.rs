@@ -209,7 +209,10 @@ pub(crate) fn from_environment(plumbago: &Path, only_peers: bool) -> Vec<Box<dyn
     let given = |name: &str| std::env::var_os(name).filter(|path| !path.is_empty()).map(PathBuf::from);
     let mut kinds: Vec<Box<dyn Kind>> = Vec::new();
     if !only_peers {
-        kinds.push(Box::new(plumbago::Plumbago { binary: plumbago.to_owned() }));
+        kinds.push(Box::new(plumbago::Plumbago::new(plumbago)));
+    }
+    if let Some(binary) = given("PLUMBAGO_BEFORE") {
+        kinds.push(Box::new(plumbago::Plumbago { label: "before", ..plumbago::Plumbago::new(&binary) }));
     }
     if let Some(binary) = given("VICTORIAMETRICS") {
         kinds.push(Box::new(victoria_metrics::VictoriaMetrics { binary }));

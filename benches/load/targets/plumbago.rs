@@ -10,11 +10,22 @@ use crate::process::Process;
 
 const COUNTERS: &str = "/internal/metrics";
 
-/// The binary.
+/// The binary, and what it is called in the table.
 #[derive(Debug)]
 pub(crate) struct Plumbago {
+    /// Column heading: an earlier build of Plumbago is a peer of this one.
+    pub(crate) label: &'static str,
     /// Release build.
     pub(crate) binary: PathBuf,
+    /// Settings beside the usual ones, each as `key=value`.
+    pub(crate) settings: Vec<String>,
+}
+
+impl Plumbago {
+    /// The build that is measured.
+    pub(crate) fn new(binary: &Path) -> Self {
+        Self { label: "Plumbago", binary: binary.to_owned(), settings: Vec::new() }
+    }
 }
 
 /// The arguments of a server on these ports with its files below `directory`.
@@ -34,12 +45,15 @@ pub(crate) fn serve<'c>(command: &'c mut Command, directory: &Path, ports: &Port
 
 impl Kind for Plumbago {
     fn label(&self) -> &'static str {
-        "Plumbago"
+        self.label
     }
 
     fn start(&self, directory: &Path, ports: &Ports) -> Result<Vec<Process>> {
         let mut command = Command::new(&self.binary);
         serve(&mut command, directory, ports);
+        for setting in &self.settings {
+            command.arg("--set").arg(setting);
+        }
         Ok(vec![Process::start(command.current_dir(directory), &directory.join("server.log"))?])
     }
 

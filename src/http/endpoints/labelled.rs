@@ -136,7 +136,8 @@ pub(super) const KAIROSDB: &[Endpoint] = &[
     )
     .takes("`startsWith`")
     .within(METADATA)
-    .fails(RESERVED),
+    .fails(RESERVED)
+    .of_a_tenant(),
     Endpoint::new(
         GET,
         "/api/v1/metadata/{service}/{service_key}",
@@ -146,7 +147,8 @@ pub(super) const KAIROSDB: &[Endpoint] = &[
     )
     .takes("`startsWith`")
     .within(METADATA)
-    .fails(RESERVED),
+    .fails(RESERVED)
+    .of_a_tenant(),
     Endpoint::new(
         GET,
         "/api/v1/metadata/{service}/{service_key}/{key}",
@@ -155,7 +157,8 @@ pub(super) const KAIROSDB: &[Endpoint] = &[
         "a text, as it was sent",
     )
     .within(METADATA)
-    .fails("404 without it; 401 for a service that begins with `_`"),
+    .fails("404 without it; 401 for a service that begins with `_`")
+    .of_a_tenant(),
     Endpoint::new(
         POST,
         "/api/v1/metadata/{service}/{service_key}/{key}",
@@ -165,7 +168,8 @@ pub(super) const KAIROSDB: &[Endpoint] = &[
     )
     .takes("body: the text")
     .within(METADATA)
-    .fails("413; 422 when there are too many; 401 for a service that begins with `_`"),
+    .fails("413; 422 when there are too many; 401 for a service that begins with `_`")
+    .of_a_tenant(),
     Endpoint::new(
         DELETE,
         "/api/v1/metadata/{service}/{service_key}/{key}",
@@ -174,7 +178,8 @@ pub(super) const KAIROSDB: &[Endpoint] = &[
         "removes a text: 204, even if there was none",
     )
     .within(METADATA)
-    .fails(RESERVED),
+    .fails(RESERVED)
+    .of_a_tenant(),
     Endpoint::new(
         GET,
         "/api/v1/catalog/metrics",

@@ -97,7 +97,7 @@ impl Question {
         }
     }
 
-    /// Who asks: the user, or whoever is at that address.
+    /// Who asks: the user, or everybody at that address.
     pub(super) fn asker(&self) -> Option<Asker> {
         let user = self.user.clone().map(Asker::User);
         user.or_else(|| self.origin.client.map(Asker::Address))

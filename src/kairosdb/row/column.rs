@@ -2,7 +2,7 @@
 //!
 //! Up to KairosDB 1.2 a column name is the distance from the start of the row in milliseconds, shifted left by one bit. The low bit says
 //! in rows without a type whether the value is a double. A cluster that began with 1.3 does not shift, and counts milliseconds or
-//! seconds. Which of these it is stands in the table `spec`; without that table, or with `LEGACY` in it, it is the first.
+//! seconds. The table `spec` says which of these it is; without that table, or with `LEGACY` in it, it is the first.
 
 use std::fmt;
 

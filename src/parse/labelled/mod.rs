@@ -33,7 +33,7 @@ pub enum End {
     Complete,
     /// Somewhere the bytes were not JSON. What came before is taken, and the faults say where.
     Broken,
-    /// Whoever takes the points wanted no more.
+    /// The taker of the points wanted no more.
     Stopped,
 }
 

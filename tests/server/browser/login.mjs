@@ -40,7 +40,7 @@ test("the right one begins a session, which only the browser itself can use, and
   await page.getByRole("button", { name: "Log out" }).click();
   await page.waitForURL(`${url}login`);
   assert.deepEqual(await page.context().cookies(), []);
-  assert.equal((await asks()).status, 401, "whoever kept the cookie has nothing");
+  assert.equal((await asks()).status, 401, "a cookie that was kept is worth nothing");
   await page.goto(url);
   await page.waitForURL(`${url}login`);
   assert.deepEqual(page.mistakes, []);

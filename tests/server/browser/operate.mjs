@@ -88,11 +88,14 @@ test("queries that run can be cancelled; the slowest and the most frequent are l
   await picture(page, "queries");
   // A query that takes long: the same series over and over.
   const heavy = `group(${Array(400).fill("movingMedian(servers.*.cpu.load,200)").join(",")})`;
-  const slow = fetch(`${url}render`, { method: "POST", body: new URLSearchParams({ target: heavy, from: "-1d", format: "json" }) });
+  // An answer that has begun cannot become another one: it breaks off.
+  const slow = fetch(`${url}render`, { method: "POST", body: new URLSearchParams({ target: heavy, from: "-1d", format: "json" }) })
+    .then(async (answer) => (await answer.text(), answer.status))
+    .catch(() => "broken off");
   const cancel = page.getByRole("button", { name: /^Cancel group/ });
   await cancel.click();
-  const answer = await slow;
-  assert.equal(answer.status, 503, await answer.text());
+  const ended = await slow;
+  assert.ok(ended === 503 || ended === "broken off", ended);
   await page.getByText("No query runs.").waitFor();
 });
 

@@ -22,7 +22,7 @@ async function logIn(page, name, secret) {
 
 const pages = (page) => page.locator("nav.pages a").allTextContents();
 
-test("whoever is not logged in is led to the form", async () => {
+test("a visitor who is not logged in is led to the form", async () => {
   const page = await empty();
   await page.goto(`${url}operate`);
   await page.waitForURL(`${url}login`);
@@ -41,7 +41,7 @@ test("a reader has no page that needs an admin, and nothing of it is asked for",
   assert.deepEqual(page.mistakes, []);
 });
 
-test("whoever is confined to some metrics has the pages about these alone", async () => {
+test("a user confined to some metrics has the pages about these alone", async () => {
   const page = await empty();
   await logIn(page, "", token);
   await operate(page, "cardinality");

@@ -107,7 +107,7 @@ pub async fn make_missing(
 ) -> Result<usize, ClusterError> {
     keyspaces(cluster, schema, replication).await?;
     if missing(cluster, schema).await?.is_empty() {
-        // Whoever made the tables may have died before the rows were in them.
+        // The server that made the tables may have died before the rows were in them.
         schema.write_layout(cluster).await?;
         return Ok(0);
     }

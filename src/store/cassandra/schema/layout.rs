@@ -1,4 +1,4 @@
-//! How the tables are laid out, and the version of that: rows that whoever made the tables left in them.
+//! How the tables are laid out, and the version of that: rows that the maker of the tables left in them.
 //!
 //! A server whose layout is another one would write where no other reads. So it compares these rows when it starts, and refuses if one
 //! says something else. A row that is missing is only pointed out: tables that BigGraphite made have none until `schema apply`.
