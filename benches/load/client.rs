@@ -38,6 +38,23 @@ impl Client {
         let request =
             format!("{method} {path} HTTP/1.1\r\nHost: {}\r\n{}{length}\r\n", self.address, self.login);
         self.stream.get_mut().write_all(request.as_bytes())?;
+        self.answer(path)
+    }
+
+    /// Sends a body, with headers of its own, and reads the whole answer.
+    pub(crate) fn post(&mut self, path: &str, headers: &str, body: &[u8]) -> Result<(u16, &[u8])> {
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nHost: {}\r\n{headers}Content-Length: {}\r\n\r\n",
+            self.address,
+            body.len()
+        );
+        let stream = self.stream.get_mut();
+        stream.write_all(head.as_bytes())?;
+        stream.write_all(body)?;
+        self.answer(path)
+    }
+
+    fn answer(&mut self, path: &str) -> Result<(u16, &[u8])> {
         let status =
             self.line()?.split(' ').nth(1).and_then(|code| code.parse().ok()).context("no HTTP status")?;
         let (mut length, mut chunked) = (None, false);
@@ -55,6 +72,7 @@ impl Client {
         match length {
             Some(length) => self.take(length)?,
             None if chunked => self.chunks()?,
+            None if status == 204 => {}
             None => bail!("the answer to {path} has neither a length nor chunks"),
         }
         Ok((status, &self.body))

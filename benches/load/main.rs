@@ -5,6 +5,7 @@
 
 mod client;
 mod cluster;
+mod labelled;
 mod phases;
 mod process;
 mod report;
@@ -20,7 +21,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, ensure};
 use clap::{Parser, Subcommand};
 
-use phases::{create, find, ingest, moving, overload, page, render, restart, scope, tags};
+use phases::{create, doors, find, ingest, moving, overload, page, render, restart, scope, tags};
 use report::{Bar, Report};
 use send::{Load, minutes_until_now};
 use targets::{Kind, Running};
@@ -71,7 +72,7 @@ struct Suite {
     /// Measure only the peers
     #[arg(long)]
     only_peers: bool,
-    /// Only phases whose name contains this: ingest, create, find, page, tags, render, restart, moving, overload, scope
+    /// Only phases whose name contains this: ingest, create, find, page, tags, doors, render, restart, moving, overload, scope
     #[arg(long)]
     only: Option<String>,
     /// Write the figures here as JSON
@@ -124,6 +125,11 @@ impl Suite {
         if self.wants("tags") && kind.answers_tags() {
             let series = if self.quick { 100_000 } else { 1_000_000 };
             self.on_fresh(kind, |server| tags::run("1 M", !self.quick, series, server, report))?;
+        }
+        if self.wants("doors") && kind.command().is_some() {
+            let series = if self.quick { 200_000 } else { 1_000_000 };
+            self.on_fresh(kind, |server| doors::ingest(self.quick, server, report))?;
+            self.on_fresh(kind, |server| doors::queries("1 M", !self.quick, series, server, report))?;
         }
         if self.wants("overload") && kind.command().is_some() {
             let connections = if self.quick { 1000 } else { 10_000 };

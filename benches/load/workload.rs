@@ -41,7 +41,7 @@ pub(crate) const PER_HOST: usize = SUBSYSTEMS.len() * MEASURES.len();
 const LINES_PER_WRITE: usize = 1800;
 
 /// Digits of an epoch time stamp.
-const STAMP: usize = 10;
+pub(crate) const STAMP: usize = 10;
 
 /// How the values of a metric move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -183,7 +183,7 @@ fn patch(text: &mut [u8], line: &mut Line, stamp: &[u8; STAMP], noise: &mut Nois
 }
 
 /// Fills `at` with the decimal digits of `number`, two at a time.
-fn put_decimal(at: &mut [u8], mut number: u64) {
+pub(crate) fn put_decimal(at: &mut [u8], mut number: u64) {
     const PAIRS: [[u8; 2]; 100] = {
         let mut pairs = [[0; 2]; 100];
         let mut i = 0;

@@ -167,9 +167,12 @@ pub(super) const AGGREGATORS: &[Feature<Aggregator>] = &[
     Feature {
         name: "merge",
         label: "Merge",
-        about: "The mean of the points of one moment.",
-        takes: &[],
-        read: |_| Ok(Aggregator::Merge),
+        about: "The mean of the points of one moment; with a sampling, of those of a bucket.",
+        takes: RANGE,
+        read: |fields| match fields.get("sampling") {
+            None => Ok(Aggregator::Merge),
+            Some(_) => range(Method::Avg, fields),
+        },
     },
     on_buckets("min", "MIN", "The smallest value of a bucket.", |fields| range(Method::Min, fields)),
     Feature {

@@ -31,7 +31,7 @@ pub struct MetricQuery {
     pub name: String,
     /// What it is called in the answer, besides.
     pub alias: Option<String>,
-    /// For each tag the values of which a series must have one.
+    /// For each tag the values of which a series must have one; any series has one of none.
     pub tags: BTreeMap<String, BTreeSet<String>>,
     /// Are the tags left out of the answer?
     pub exclude_tags: bool,
@@ -90,6 +90,17 @@ impl Query {
         let metrics = metrics.iter().enumerate().map(read).collect::<Result<Vec<MetricQuery>, Wrong>>()?;
         let start = within_time(start.unwrap_or_default());
         Ok(Self { start, end: end.map(within_time), zone, metrics })
+    }
+
+    /// Refuses tags without a value, which do not narrow a query: a deletion would take far more than was meant.
+    pub fn check_narrow(&self) -> Result<(), Wrong> {
+        for (nth, metric) in self.metrics.iter().enumerate() {
+            if let Some((tag, _)) = metric.tags.iter().find(|(_, values)| values.is_empty()) {
+                let place = format!("query.metric[{nth}].tags.{tag}");
+                return Err(Wrong::at(&place, "must have a value, or all values would be deleted"));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -165,6 +176,7 @@ fn tags(fields: &Fields<'_>) -> Result<BTreeMap<String, BTreeSet<String>>, Wrong
             return Err(Wrong::at(&place, "name must not be empty"));
         }
         let values = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
+        let wanted = tags.entry(tag.clone()).or_default();
         for value in values {
             let text = match value {
                 Value::Null | Value::Array(_) | Value::Object(_) => String::new(),
@@ -174,7 +186,7 @@ fn tags(fields: &Fields<'_>) -> Result<BTreeMap<String, BTreeSet<String>>, Wrong
                 let place = format!("{place}.{tag}");
                 return Err(Wrong::at(&place, "value must not be null or empty"));
             }
-            tags.entry(tag.clone()).or_default().insert(text);
+            wanted.insert(text);
         }
     }
     Ok(tags)

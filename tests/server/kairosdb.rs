@@ -1,11 +1,15 @@
 //! Clients of KairosDB and OpenTSDB, and what others see of their points.
 
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 
+use proptest::prelude::*;
+use proptest::sample::select;
+use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use serde_json::{Value, json};
 
-use super::harness::{Server, Setup, now, send_to};
+use super::harness::{Server, Setup, now};
 use super::meeting;
 
 fn with_telnet() -> Server {
@@ -21,27 +25,15 @@ fn results(server: &Server, path: &str) -> Value {
 }
 
 #[test]
-fn one_series_is_the_same_through_every_door() {
-    let server = with_telnet();
-    let t = now() - 100;
-    let tags = json!({"host": "a", "dc": "x"});
-    let sent = json!({"name": "cpu.load", "tags": tags, "timestamp": t * 1000 + 999, "value": 1});
-    assert_eq!(server.post_json("/api/v1/datapoints", &sent).status, 204);
-    let sent = json!({"metric": "cpu.load", "tags": tags, "timestamp": t + 1, "value": 2});
-    assert_eq!(server.post_json("/api/put", &sent).status, 204);
-    send_to(telnet(&server), format!("put cpu.load {} 3 host=a dc=x\n", t + 2).as_bytes());
-    server.wait_for("plumbago_points_stored_total", 3);
-    server.store(&format!("cpu.load;host=a;dc=x 4 {}\ndotted.name 5 {t}\n", t + 3));
-    let series = server.render("seriesByTag('name=cpu.load', 'host=a')", t - 1, t + 3);
-    let points = vec![(1.0, t), (2.0, t + 1), (3.0, t + 2), (4.0, t + 3)];
-    assert_eq!(series, [("cpu.load;dc=x;host=a".to_owned(), points)]);
-    assert_eq!(results(&server, "/api/v1/metricnames?prefix=d"), json!(["dotted.name"]));
-    assert_eq!(results(&server, "/api/v1/metricnames?prefix=cpu"), json!(["cpu.load"]));
-    assert_eq!(results(&server, "/api/v1/tagvalues"), json!(["a", "x"]));
+fn clients_of_every_door_meet_on_one_series_and_after_a_kill() {
+    let setup = Setup::new().set("listen.kairosdb_telnet", "127.0.0.1:0").set("retention.default", "1s:1h");
+    let server = setup.start();
+    let (target, points) = meeting::clients_of_all_doors_meet_on_one_series(&server, "cpu.load");
     // After a kill the series and its policy are made again from the log.
     let server = server.kill().start();
-    let series = server.render("seriesByTag('name=cpu.load')", t - 1, t + 3);
-    assert_eq!(series[0].1.len(), 4);
+    let t = points[0].1;
+    assert_eq!(server.points(&target, t - 1, t + 10), points);
+    meeting::a_deletion_is_seen_through_every_door(&server, "cpu.load", &target);
 }
 
 #[test]
@@ -59,6 +51,70 @@ fn a_point_a_second_is_kept_and_odd_names_come_back() {
     assert_eq!(results(&server, "/api/v1/tagnames"), json!(["k=", "name"]));
 }
 
+/// Text with what names of Graphite cannot hold, and with what looks like an escape.
+fn odd_text() -> impl Strategy<Value = String> {
+    let odd = vec![
+        ";", "~", "=", "!", "^", ".", "..", "%", "%25", "%3B", "%C2%85", "\u{85}", "\n", "\0", " ", ":", "é",
+        "名", "{", "\"}", "\\", "name", "\u{2028}", "🦀",
+    ];
+    let piece = prop_oneof![2 => "[a-z0-9]{1,3}", 3 => select(odd).prop_map(str::to_owned)];
+    prop::collection::vec(piece, 1..6).prop_map(|pieces| pieces.concat())
+}
+
+/// Whatever metrics and tags are called, they come back as they were sent, and no series is taken for another or for one without tags.
+#[test]
+fn names_and_tags_come_back_whatever_is_in_them() {
+    let server = Server::start();
+    let (t, nth) = (now() - 100, std::cell::Cell::new(0_usize));
+    let mut runner = TestRunner::new(Config { cases: 60, ..Config::default() });
+    let series = (odd_text(), prop::collection::btree_map(odd_text(), odd_text(), 1..4));
+    let check = |(metric, mut tags): (String, BTreeMap<String, String>)| -> Result<(), TestCaseError> {
+        let number = nth.get() + 1;
+        nth.set(number);
+        // Each metric is another; what is odd stands at its beginning or at its end.
+        let metric = if number.is_multiple_of(2) {
+            format!("{metric}-{number}")
+        } else {
+            format!("{number}-{metric}")
+        };
+        let door = number % 3;
+        // OpenTSDB's clients send tags without a value, which are left out.
+        if door == 1 {
+            tags.retain(|key, value| !key.trim().is_empty() && !value.trim().is_empty());
+            tags.entry("host".to_owned()).or_insert_with(|| "a".to_owned());
+        }
+        let (path, item) = match door {
+            0 => (
+                "/api/v1/datapoints",
+                json!({ "name": metric, "tags": tags, "datapoints": [[t * 1000, number]] }),
+            ),
+            1 => ("/api/put", json!({ "metric": metric, "tags": tags, "timestamp": t, "value": number })),
+            _ => (
+                "/api/write/single",
+                json!({ "tenant": "t-1", "metricName": metric, "tags": tags, "ts": t, "value": number }),
+            ),
+        };
+        let sent = server.post_json(path, &item);
+        prop_assert!(matches!(sent.status, 200 | 204), "{}: {}", item, sent.body);
+        if door == 2 {
+            tags.insert("tenant".to_owned(), "t-1".to_owned());
+        }
+        let asked = json!({ "start_absolute": t * 1000, "metrics": [{ "name": metric, "tags": tags }] });
+        let answer = server.post_json("/api/v1/datapoints/query", &asked);
+        let answer: Value = serde_json::from_str(&answer.body).unwrap();
+        let found = &answer["queries"][0]["results"];
+        let listed: BTreeMap<&String, [&String; 1]> =
+            tags.iter().map(|(key, value)| (key, [value])).collect();
+        prop_assert_eq!(found.as_array().map(Vec::len), Some(1), "{}: {}", item, answer);
+        prop_assert_eq!(&found[0]["name"], &json!(metric), "{}", item);
+        prop_assert_eq!(&found[0]["tags"], &json!(listed), "{}", item);
+        prop_assert_eq!(&found[0]["values"], &json!([[t * 1000, number]]), "{}", item);
+        Ok(())
+    };
+    runner.run(&series, check).unwrap();
+    assert_eq!(server.json("/metrics/index.json"), json!([]), "none is a metric without tags");
+}
+
 #[test]
 fn telnet_tells_its_version_and_counts_what_is_no_point() {
     let server = with_telnet();
@@ -70,6 +126,30 @@ fn telnet_tells_its_version_and_counts_what_is_no_point() {
     assert!(line.starts_with("KairosDB 1.3.0-plumbago-"), "{line}");
     assert_eq!(server.counter("plumbago_points_stored_total"), 1);
     assert_eq!(server.rejected("bad_value"), 1);
+}
+
+#[test]
+fn a_ttl_leaves_out_stages_and_a_suffix_chooses_the_method() {
+    let server = Server::start();
+    let day = 86_400;
+    let policy = |metric: &str, ttl: u64| {
+        let sent = json!({ "name": metric, "tags": { "host": "a" }, "timestamp": now() * 1000, "value": 1, "ttl": ttl });
+        assert_eq!(server.post_json("/api/v1/datapoints", &sent).status, 204);
+        let info = server.json(&format!("/internal/info?name={metric}%3Bhost%3Da"));
+        let policy = info["policy"].as_str().unwrap();
+        policy.strip_suffix("|labelled").unwrap_or_else(|| panic!("{policy}")).to_owned()
+    };
+    // A week of seconds, thirty days of minutes, two years of hours.
+    assert_eq!(policy("always", 0), "604800*1s:43200*60s:17520*3600s|average|0");
+    assert_eq!(policy("hour", 3600), "604800*1s|average|0");
+    assert_eq!(policy("week", 7 * day), "604800*1s|average|0");
+    assert_eq!(policy("month", 20 * day), "604800*1s:43200*60s|average|0");
+    assert_eq!(policy("ages", 5000 * day), "604800*1s:43200*60s:17520*3600s|average|0");
+    for (suffix, method) in [("_min", "min"), ("_max", "max"), ("_sum", "sum"), ("_count", "sum")] {
+        assert_eq!(policy(&format!("x{suffix}"), day), format!("604800*1s|{method}|0"));
+    }
+    // It counts for new metrics alone.
+    assert_eq!(policy("hour", 5000 * day), "604800*1s|average|0");
 }
 
 #[test]

@@ -265,50 +265,6 @@ fn what_is_saved_is_a_metric_like_others() {
     assert_eq!(points(&saved["results"][1], t), [(0, 5.0)]);
 }
 
-/// The requests of the seeds that can be sent, word for word but for the times.
-#[test]
-fn the_query_of_the_article_reads_many_values_of_a_tag_at_once() {
-    let (server, now) = server();
-    let cities: String = ["Antalya", "Istanbul", "Izmir"]
-        .iter()
-        .map(|city| format!("Temperature;city={city} 33 {now}\n"))
-        .collect();
-    server.store(&cities);
-    let text = format!(
-        r#"{{
-    "start_absolute": {},
-    "end_absolute": {},
-    "metrics": [{{ 
-        "name": "Temperature",
-        "tags": {{ "city": ["Antalya", "Istanbul"] }}, 
-        "group_by": [
-            {{
-              "name": "tag",
-              "tags": [ "city" ]
-            }}
-        ]
-    }}]
-}}"#,
-        (now - 60) * 1000,
-        now * 1000
-    );
-    let before = server.counter(PASSES);
-    let answer = server.post_text("/api/v1/datapoints/query", &text);
-    assert_eq!(answer.status, 200, "{}", answer.body);
-    let result = |city: &str| {
-        json!({
-            "name": "Temperature",
-            "group_by": [{ "name": "type", "type": "number" }, { "name": "tag", "tags": ["city"], "group": { "city": city } }],
-            "tags": { "city": [city] },
-            "values": [[now * 1000, 33]],
-        })
-    };
-    let expected =
-        json!({ "queries": [{ "sample_size": 2, "results": [result("Antalya"), result("Istanbul")] }] });
-    assert_eq!(serde_json::from_str::<Value>(&answer.body).unwrap(), expected);
-    assert_eq!(server.counter(PASSES) - before, 1);
-}
-
 #[test]
 fn opentsdbs_queries_are_answered() {
     let (server, now) = server();

@@ -41,7 +41,7 @@ fn write_at(t: u64, server: &Server, headers: &str, names: &[String]) {
 }
 
 /// Questions whose answers do not depend on the server, but for its metrics.
-const QUESTIONS: [&str; 26] = [
+const QUESTIONS: [&str; 42] = [
     "/metrics/find?query=*",
     "/metrics/find?query=**&format=json",
     "/metrics/find?query=a.*&format=completer",
@@ -68,6 +68,43 @@ const QUESTIONS: [&str; 26] = [
     "/internal/cardinality?depth=2",
     "/internal/browser/tree?tagged=1&path=a",
     "/internal/names?query=**",
+    "/api/v1/metricnames",
+    "/api/v1/metricnames?prefix=a",
+    "/api/v1/tagnames",
+    "/api/v1/tagvalues",
+    "/api/v1/catalog/metrics",
+    "/api/v1/catalog/tags?metric=a",
+    "/api/v1/catalog/tags?metric=a&tag=dc",
+    "/api/v1/catalog/tags?metric=a&tag=tenant",
+    "/api/v1/catalog/cardinality",
+    "/api/v1/catalog/windows?metric=a",
+    "/api/suggest?type=metrics&q=",
+    "/api/suggest?type=tagk&q=",
+    "/api/suggest?type=tagv&q=",
+    "/api/query?start=1h-ago&m=sum:a",
+    "/api/query?start=1h-ago&m=none:web%7Bdc=*%7D",
+    "/api/query?start=1h-ago&m=sum:a%7Btenant=*%7D",
+];
+
+/// The same with a body: KairosDB's and OpenTSDB's.
+const ASKED: [(&str, &str); 5] = [
+    (
+        "/api/v1/datapoints/query",
+        r#"{"start_absolute":1,"metrics":[{"name":"a"},{"name":"web","group_by":[{"name":"tag","tags":["dc","tenant"]}]}]}"#,
+    ),
+    (
+        "/api/v1/datapoints/query",
+        r#"{"start_relative":{"value":1,"unit":"hours"},"metrics":[{"name":"a","tags":{"tenant":["t-1","t-2"]}},{"name":"b","tags":{"dc":"ams"},"aggregators":[{"name":"sum","sampling":{"value":1,"unit":"years"}}]}]}"#,
+    ),
+    ("/api/v1/datapoints/query/tags", r#"{"start_absolute":1,"metrics":[{"name":"a"},{"name":"mine"}]}"#),
+    (
+        "/api/query",
+        r#"{"start":"1h-ago","queries":[{"aggregator":"none","metric":"a"},{"aggregator":"sum","metric":"web","tags":{"dc":"*"}}]}"#,
+    ),
+    (
+        "/api/query",
+        r#"{"start":"1h-ago","queries":[{"aggregator":"sum","metric":"a","filters":[{"type":"wildcard","tagk":"tenant","filter":"*"}]}]}"#,
+    ),
 ];
 
 /// Texts that are in no answer for the tenant t-1.
@@ -104,9 +141,22 @@ fn a_tenant_has_the_answers_of_a_server_of_its_own() {
             let (expected_status, expected) = ask(&alone, "GET", &question, "", "");
             prop_assert_eq!((status, &got), (expected_status, &expected), "{}", question);
         }
+        for (path, body) in ASKED {
+            let got = ask(&shared, "POST", path, &own, body);
+            prop_assert_eq!(got, ask(&alone, "POST", path, "", body), "{} {}", path, body);
+        }
         let (_, events) = ask(&shared, "GET", "/events/get_data?from=1", &own, "");
         prop_assert!(events.contains("deploy") && !events.contains("secret"), "{}", events);
-        // Deletions, of all that there is.
+        // Deletions: of a metric, of some points, and of all that there is.
+        let points = r#"{"start_absolute":1,"metrics":[{"name":"b","tags":{"dc":"ams"}}]}"#;
+        for (method, path, body) in [
+            ("DELETE", "/api/v1/metric/web", ""),
+            ("DELETE", "/api/v1/metric/secret", ""),
+            ("POST", "/api/v1/datapoints/delete", points),
+        ] {
+            let deleted = ask(&shared, method, path, &own, body);
+            prop_assert_eq!(deleted, ask(&alone, method, path, "", body), "{}", path);
+        }
         for query in ["**", "**;dc=*", "**;zone=*"] {
             let path = format!("/internal/delete?query={query}");
             let deleted = ask(&shared, "POST", &path, &own, "");
@@ -121,6 +171,74 @@ fn a_tenant_has_the_answers_of_a_server_of_its_own() {
     runner.run(&all, compare).unwrap();
 }
 
+/// What parameters may be.
+const VALUES: [&str; 25] = [
+    "*",
+    "**",
+    "web.*",
+    "{web,disk}*",
+    "disk",
+    "a",
+    "s",
+    "t",
+    "1",
+    "100",
+    "name=~.*",
+    "dc!=",
+    "dc",
+    "web",
+    "seriesByTag('name!=')",
+    "web.a",
+    "disk;dc=ams",
+    "sum:disk%7Bdc=*%7D",
+    "dc=ams",
+    "metrics",
+    "1h-ago",
+    "2020-01-01T00:00:00Z",
+    "t-1",
+    "json",
+    "",
+];
+
+/// Parameters of all calls.
+const PARAMETERS: [&str; 27] = [
+    "query",
+    "target",
+    "expr",
+    "tag",
+    "path",
+    "name",
+    "below",
+    "depth",
+    "limit",
+    "format",
+    "source",
+    "destination",
+    "from",
+    "until",
+    "to",
+    "tagPrefix",
+    "valuePrefix",
+    "tagged",
+    "dry_run",
+    "prefix",
+    "metric",
+    "metricName",
+    "tagKey",
+    "type",
+    "m",
+    "q",
+    "start",
+];
+
+/// Bodies of the calls that read JSON.
+const BODIES: [&str; 4] = [
+    "",
+    r#"{"start_absolute":1,"metrics":[{"name":"disk","group_by":[{"name":"tag","tags":["dc","host","tenant"]}]}]}"#,
+    r#"{"start":"1h-ago","queries":[{"aggregator":"none","metric":"disk"}]}"#,
+    r#"{"metricName":"disk","tags":{"dc":"ams"},"ts":1000000000,"value":1}"#,
+];
+
 /// Every call of docs/HTTP.md with parameters that could mean anything.
 #[test]
 fn nothing_of_another_tenant_is_in_any_answer() {
@@ -131,62 +249,23 @@ fn nothing_of_another_tenant_is_in_any_answer() {
     write(&server, &as_tenant("t-2"), &secrets);
     write(&server, "", &["secret.operator".to_owned(), "disk;secret=1".to_owned()]);
     ask(&server, "POST", "/events/", &as_tenant("t-2"), r#"{"what":"secret","tags":"web secret"}"#);
-    let values = [
-        "*",
-        "**",
-        "web.*",
-        "{web,disk}*",
-        "disk",
-        "a",
-        "s",
-        "t",
-        "1",
-        "100",
-        "name=~.*",
-        "dc!=",
-        "dc",
-        "web",
-        "seriesByTag('name!=')",
-        "web.a",
-        "disk;dc=ams",
-        "json",
-        "",
-    ];
-    let names = [
-        "query",
-        "target",
-        "expr",
-        "tag",
-        "path",
-        "name",
-        "below",
-        "depth",
-        "limit",
-        "format",
-        "source",
-        "destination",
-        "from",
-        "until",
-        "to",
-        "tagPrefix",
-        "valuePrefix",
-        "tagged",
-        "dry_run",
-    ];
-    let pair = (select(names.to_vec()), select(values.to_vec()));
-    let query = prop::collection::vec(pair, 1..5);
+    let pair = (select(PARAMETERS.to_vec()), select(VALUES.to_vec()));
+    let query = (prop::collection::vec(pair, 1..5), select(BODIES.to_vec()));
     let mut runner = TestRunner::new(Config { cases: 25, ..Config::default() });
     let calls: Vec<_> = documented().into_iter().filter(|(_, path, ..)| !path.contains("log")).collect();
-    let run = |params: Vec<(&str, &str)>| -> Result<(), TestCaseError> {
+    let run = |(params, asked): (Vec<(&str, &str)>, &str)| -> Result<(), TestCaseError> {
         let text: Vec<String> = params.iter().map(|(name, value)| format!("{name}={value}")).collect();
         let text = text.join("&").replace(' ', "%20");
         for (method, path, _, whole) in &calls {
             let path = path.replace("{id}", "1").replace("{name}", "a").replace("{*tag}", "dc");
             let path = path.replace("{*name}", "page.css");
             let path = format!("{path}?{text}");
-            let (status, body) = ask(&server, method, &path, &as_tenant("t-1"), "");
+            let sent = if method == "POST" && path.starts_with("/api/") { asked } else { "" };
+            let (status, body) = ask(&server, method, &path, &as_tenant("t-1"), sent);
             prop_assert!(status < 500 || status == 503, "{} {}: {} {}", method, path, status, body);
-            prop_assert!(!whole || status == 403, "{} {}: {}", method, path, status);
+            // Texts about no metric are for tenants, too, each with its own.
+            let is_closed = *whole && !path.starts_with("/api/v1/metadata/");
+            prop_assert!(!is_closed || status == 403, "{} {}: {}", method, path, status);
             // A page of files, and the list of what is documented, are the same for everybody.
             let is_page =
                 path.starts_with("/?") || path.starts_with("/browser") || path.starts_with("/functions");
@@ -197,6 +276,15 @@ fn nothing_of_another_tenant_is_in_any_answer() {
         Ok(())
     };
     runner.run(&query, run).unwrap();
+    for metric in ["secret", "disk"] {
+        assert_eq!(ask(&server, "DELETE", &format!("/api/v1/metric/{metric}"), &as_tenant("t-1"), "").0, 204);
+    }
+    // A body cannot name another tenant than the rest of the request.
+    let item = r#"{"tenant":"t-2","metricName":"disk","tags":{"dc":"secret"},"ts":1000000000,"value":1}"#;
+    for path in ["/api/write/single", "/api/write/single?tenant=t-1"] {
+        let (status, why) = ask(&server, "POST", path, &as_tenant("t-1"), item);
+        assert!(status == 400 && why.contains("`t-1`"), "{status} {why}");
+    }
     let left: Vec<String> =
         serde_json::from_str(&ask(&server, "GET", "/internal/names?query=**", &as_tenant("t-2"), "").1)
             .unwrap();

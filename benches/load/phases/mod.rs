@@ -1,6 +1,7 @@
 //! The phases of a run: one file for each thing that is measured.
 
 pub(crate) mod create;
+pub(crate) mod doors;
 pub(crate) mod find;
 pub(crate) mod ingest;
 pub(crate) mod moving;

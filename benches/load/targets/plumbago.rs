@@ -35,6 +35,7 @@ pub(crate) fn serve<'c>(command: &'c mut Command, directory: &Path, ports: &Port
         ("listen.http", ports.http.to_string()),
         ("listen.carbon", ports.carbon.to_string()),
         ("listen.pickle", ports.spare[0].to_string()),
+        ("listen.kairosdb_telnet", ports.spare[1].to_string()),
         ("store.path", directory.join("data").display().to_string()),
         ("retention.default", crate::RETENTION.to_owned()),
     ] {

@@ -239,6 +239,20 @@ pub(super) const OPENTSDB: &[Endpoint] = &[
     .fails("413; 429 and 503 with `Retry-After` when points are not taken now"),
     Endpoint::new(
         EITHER,
+        "/api/version",
+        Role::None,
+        || either(opentsdb::server::version),
+        "JSON: the release of OpenTSDB whose API this is",
+    ),
+    Endpoint::new(
+        EITHER,
+        "/api/aggregators",
+        Role::Read,
+        || either(opentsdb::server::aggregators),
+        "JSON: the aggregators of `/api/query`",
+    ),
+    Endpoint::new(
+        EITHER,
         "/api/suggest",
         Role::Read,
         || either(opentsdb::suggest::handle),
@@ -253,7 +267,7 @@ pub(super) const OPENTSDB: &[Endpoint] = &[
         || get(ceres::either_query).post(opentsdb::query::post),
         "series by metric and tags, aggregated; [Ceres'](CERES.md) query, without `m`",
     )
-    .takes("`m=aggregator:[downsample:][rate:]metric{tag=value}` (repeatable), `start`, `end`, `ms`, `tz`; body: the same as JSON. Ceres: `tenant`, `metricName`, `tag=key=value` (repeatable), `start`, `end`, `aggregator`, `granularity`")
+    .takes("`m=aggregator:[downsample:][rate:]metric{tag=value}` (repeatable), `start`, `end`, `ms`, `arrays`, `tz`; body: the same as JSON. Ceres: `tenant`, `metricName`, `tag=key=value` (repeatable), `start`, `end`, `aggregator`, `granularity`")
     .within(RENDER)
     .fails("400 with `{\"error\": {\"code\", \"message\"}}`"),
 ];

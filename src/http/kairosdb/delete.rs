@@ -23,6 +23,7 @@ pub(in crate::http) async fn points(
     posted: Result<Posted, Failure>,
 ) -> Answer {
     let query = read(&api, &posted?.bytes, now()).await?;
+    query.check_narrow()?;
     let range = (query.start, query.end.unwrap_or(i64::MAX));
     let doomed = query.metrics.iter().map(|metric| (metric.name.clone(), wanted(metric))).collect();
     erase(api, audit, range, doomed).await

@@ -150,6 +150,7 @@ pub(super) fn wanted(metric: &MetricQuery) -> Wanted {
     metric
         .tags
         .iter()
+        .filter(|(_, values)| !values.is_empty())
         .fold(all, |wanted, (tag, values)| wanted.one_of(tag, values.iter().map(String::as_str)))
 }
 

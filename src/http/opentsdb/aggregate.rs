@@ -34,6 +34,13 @@ pub(super) enum Between {
     Nothing,
 }
 
+/// The names of all aggregators, in order.
+pub(super) const NAMES: &[&str] = &[
+    "avg", "count", "dev", "diff", "ep50r3", "ep50r7", "ep75r3", "ep75r7", "ep90r3", "ep90r7", "ep95r3",
+    "ep95r7", "ep999r3", "ep999r7", "ep99r3", "ep99r7", "first", "last", "max", "median", "mimmax", "mimmin",
+    "min", "mult", "multiply", "none", "p50", "p75", "p90", "p95", "p99", "p999", "pfsum", "sum", "zimsum",
+];
+
 /// How series become one; none for those that stay apart.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Aggregate(pub(super) Option<(Function, Between)>);

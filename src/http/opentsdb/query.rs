@@ -35,6 +35,8 @@ struct Ask {
     end: i64,
     /// Are the times of the answer milliseconds?
     millis: bool,
+    /// Are points pairs of time and value, and not members of an object?
+    arrays: bool,
     queries: Vec<SubQuery>,
 }
 
@@ -78,8 +80,8 @@ impl Ask {
         let end =
             params.get("end").filter(|end| !end.is_empty()).map_or(Ok(now), |end| moment(end, now, &zone))?;
         let queries = params.all("m").into_iter().map(SubQuery::parse).collect::<Result<_, String>>()?;
-        let millis = params.get("ms").is_some_and(|ms| ms != "false");
-        Self { start, end, millis, queries }.checked()
+        let is_on = |name: &str| params.get(name).is_some_and(|said| said != "false");
+        Self { start, end, millis: is_on("ms"), arrays: is_on("arrays"), queries }.checked()
     }
 
     fn read(json: &[u8], now: i64) -> Result<Self, String> {
@@ -97,7 +99,8 @@ impl Ask {
         let queries = queries.ok_or("`queries` is missing or empty")?;
         let queries = queries.iter().map(SubQuery::read).collect::<Result<_, String>>()?;
         let is_on = |name: &str| body.get(name).and_then(Value::as_bool).unwrap_or(false);
-        Self { start, end, millis: is_on("msResolution") || is_on("ms"), queries }.checked()
+        let millis = is_on("msResolution") || is_on("ms");
+        Self { start, end, millis, arrays: is_on("arrays"), queries }.checked()
     }
 
     fn checked(self) -> Result<Self, String> {
@@ -167,8 +170,12 @@ impl Ask {
 
     fn to_json(&self, metric: &str, joined: Joined) -> Value {
         let time = |at: i64| if self.millis { at } else { at.div_euclid(1000) };
-        let dps: serde_json::Map<String, Value> =
-            joined.points.into_iter().map(|(at, value)| (time(at).to_string(), number(value))).collect();
+        let points = joined.points.into_iter();
+        let dps: Value = if self.arrays {
+            points.map(|(at, value)| json!([time(at), number(value)])).collect()
+        } else {
+            Value::Object(points.map(|(at, value)| (time(at).to_string(), number(value))).collect())
+        };
         // Documents say `aggregatedTags`, servers `aggregateTags`.
         json!({
             "metric": metric,

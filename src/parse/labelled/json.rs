@@ -9,7 +9,7 @@ use super::Value;
 
 /// Any value, but for the contents of lists and objects.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Scalar<'de> {
+pub(in crate::parse) enum Scalar<'de> {
     Null,
     Integer(i64),
     Float(f64),
@@ -20,7 +20,7 @@ pub(super) enum Scalar<'de> {
 
 impl<'de> Scalar<'de> {
     /// As the text that it stands for; a number means its digits.
-    pub(super) fn into_text(self) -> Option<Cow<'de, str>> {
+    pub(in crate::parse) fn into_text(self) -> Option<Cow<'de, str>> {
         match self {
             Scalar::Text(text) => Some(text),
             Scalar::Integer(number) => Some(Cow::Owned(number.to_string())),
@@ -108,7 +108,7 @@ impl<'de> Visitor<'de> for Any {
 }
 
 /// A key of an object.
-pub(super) struct Key<'de>(pub(super) Cow<'de, str>);
+pub(in crate::parse) struct Key<'de>(pub(in crate::parse) Cow<'de, str>);
 
 impl<'de> Deserialize<'de> for Key<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -117,7 +117,7 @@ impl<'de> Deserialize<'de> for Key<'de> {
 }
 
 /// The tags of an item; `None` if they are no object.
-pub(super) struct Tags<'de>(pub(super) Option<Vec<(Cow<'de, str>, Cow<'de, str>)>>);
+pub(in crate::parse) struct Tags<'de>(pub(in crate::parse) Option<Vec<(Cow<'de, str>, Cow<'de, str>)>>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Tags<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

@@ -7,7 +7,7 @@
 pub mod datapoints;
 mod faults;
 mod gathered;
-mod json;
+pub(super) mod json;
 pub mod put;
 pub mod telnet;
 

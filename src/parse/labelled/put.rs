@@ -3,11 +3,10 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::Deserialize;
-use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::datapoints::why;
-use super::json::{Scalar, Tags};
+use super::json::{Key, Scalar, Tags};
 use super::{End, Faults, Reading, Take, Value};
 use crate::parse::Limits;
 use plumbago_model::{Arrival, Reject};
@@ -28,25 +27,12 @@ pub fn read(body: &[u8], limits: &Limits, faults: &mut Faults, take: &mut Take<'
 /// One object, or a list of them.
 struct Body<'b, 'r>(&'b mut Reading<'r>);
 
-/// One point, as far as it is one.
-#[derive(Deserialize)]
+/// One point, as far as it is one. Its members may come in any order; of two with one name the later counts.
 struct Item<'i> {
-    #[serde(borrow, default = "nothing")]
     metric: Scalar<'i>,
-    #[serde(borrow, default = "nothing")]
     timestamp: Scalar<'i>,
-    #[serde(borrow, default = "nothing")]
     value: Scalar<'i>,
-    #[serde(borrow, default = "no_tags")]
     tags: Tags<'i>,
-}
-
-fn nothing<'i>() -> Scalar<'i> {
-    Scalar::Null
-}
-
-fn no_tags<'i>() -> Tags<'i> {
-    Tags(None)
 }
 
 impl<'de> Visitor<'de> for Body<'_, '_> {
@@ -57,9 +43,7 @@ impl<'de> Visitor<'de> for Body<'_, '_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<(), A::Error> {
-        let item = Item::deserialize(serde::de::value::MapAccessDeserializer::new(map))?;
-        take(self.0, item, 0);
-        Ok(())
+        One { reading: self.0, number: 0 }.visit_map(map)
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
@@ -71,7 +55,7 @@ impl<'de> Visitor<'de> for Body<'_, '_> {
     }
 }
 
-/// One of a list.
+/// The reading of one point.
 struct One<'i, 'r> {
     reading: &'i mut Reading<'r>,
     number: usize,
@@ -81,9 +65,53 @@ impl<'de> DeserializeSeed<'de> for One<'_, '_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        let item = Item::deserialize(deserializer)?;
+        deserializer.deserialize_any(self)
+    }
+}
+
+/// What is no object is no point.
+macro_rules! no_item {
+    ($($name:ident: $of:ty,)*) => {
+        $(fn $name<E: serde::de::Error>(self, _: $of) -> Result<(), E> {
+            let One { reading, number } = self;
+            reading.faults.refuse(Reject::BadItem, 1, format_args!("[{number}]: must be an object"));
+            Ok(())
+        })*
+    };
+}
+
+impl<'de> Visitor<'de> for One<'_, '_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a point")
+    }
+
+    no_item! { visit_bool: bool, visit_i64: i64, visit_u64: u64, visit_f64: f64, visit_str: &str, }
+
+    fn visit_unit<E: serde::de::Error>(self) -> Result<(), E> {
+        self.visit_bool(false)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
+        while list.next_element::<IgnoredAny>()?.is_some() {}
+        self.visit_bool(false)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        let (metric, timestamp, value) = (Scalar::Null, Scalar::Null, Scalar::Null);
+        let mut item = Item { metric, timestamp, value, tags: Tags(None) };
+        while let Some(Key(key)) = map.next_key::<Key<'_>>()? {
+            match &*key {
+                "metric" => item.metric = map.next_value()?,
+                "timestamp" => item.timestamp = map.next_value()?,
+                "value" => item.value = map.next_value()?,
+                "tags" => item.tags = map.next_value()?,
+                _ => drop(map.next_value::<IgnoredAny>()?),
+            }
+        }
         take(self.reading, item, self.number);
-        if self.reading.is_stopped() { Err(D::Error::custom("stopped")) } else { Ok(()) }
+        if self.reading.is_stopped() { Err(A::Error::custom("stopped")) } else { Ok(()) }
     }
 }
 

@@ -177,6 +177,11 @@ fn deep_nesting_is_an_error_of_its_item() {
     let (points, errors, end) = seen(datapoints::read, format!("[{good},{odd},{deep},{good}]").as_bytes());
     assert_eq!((points.len(), end), (2, End::Complete));
     assert_eq!(errors, ["metric[1](name=x) value is an invalid type", "metric[2] must be an object"]);
+    let good = r#"{"metric":"m","tags":{"a":"b"},"timestamp":1000,"value":1}"#;
+    let odd = format!(r#"{{"metric":"x","tags":{{"a":{deep}}},"timestamp":1,"value":1,"more":{deep}}}"#);
+    let (points, errors, end) = seen(put::read, format!("[{good},{odd},{deep},{good}]").as_bytes());
+    assert_eq!((points.len(), end), (2, End::Complete));
+    assert_eq!(errors, ["[1]: Missing tags", "[2]: must be an object"]);
 }
 
 #[test]
@@ -205,6 +210,17 @@ fn values_that_a_double_cannot_hold_are_counted() {
     assert_eq!(rounded, 2);
 }
 
+/// A member that is there twice has the later value, as in KairosDB and OpenTSDB.
+#[test]
+fn of_two_members_with_one_name_the_later_counts() {
+    let body = br#"[{"metric":"a","metric":"m","tags":{"a":"x"},"tags":{"a":"b"},"timestamp":1,"value":1,"value":2}]"#;
+    let (points, errors, _) = seen(put::read, body);
+    assert_eq!((points, errors), (vec![point("m;a=b", 1, 2.0)], vec![]));
+    let body = br#"[{"name":"a","name":"m","tags":{"a":"b"},"timestamp":1000,"value":1,"value":2}]"#;
+    let (points, errors, _) = seen(datapoints::read, body);
+    assert_eq!((points, errors), (vec![point("m;a=b", 1, 2.0)], vec![]));
+}
+
 #[test]
 fn opentsdb_sends_seconds_or_milliseconds() {
     let read = |body: Json| seen(put::read, body.to_string().as_bytes());
@@ -219,6 +235,10 @@ fn opentsdb_sends_seconds_or_milliseconds() {
         (json!({"metric": "m", "timestamp": 1, "tags": {"a": "b"}}), "[1]: Empty value"),
         (json!({"metric": "m", "timestamp": 1, "value": "x", "tags": {"a": "b"}}), "[1]: Unable to parse"),
         (json!({"metric": "m", "timestamp": 1, "value": 1}), "[1]: Missing tags"),
+        (json!({"metric": "m".repeat(201), "timestamp": 1, "value": 1, "tags": {"a": "b"}}), "[1]: "),
+        (json!(5), "[1]: must be an object"),
+        (json!(null), "[1]: must be an object"),
+        (json!(["m", 1, 1, {"a": "b"}]), "[1]: must be an object"),
     ] {
         let (points, errors, end) = read(json!([good, bad, good]));
         assert_eq!((points.len(), end), (2, End::Complete), "{bad}");
