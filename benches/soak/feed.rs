@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
@@ -42,8 +42,6 @@ pub(crate) struct Feed {
     /// Which server it sends to.
     server: usize,
     relay: Option<Relay>,
-    /// The fault edge at which it last sent something.
-    well_at: AtomicU64,
 }
 
 /// A carbon-c-relay that ends with this.
@@ -68,15 +66,7 @@ impl Feed {
         let begin = now() - 1;
         let feed = |way, name, server, relay| {
             let metrics = metrics(way, load);
-            Self {
-                way,
-                name,
-                metrics,
-                ledger: Ledger::new(begin, metrics),
-                server,
-                relay,
-                well_at: AtomicU64::new(0),
-            }
+            Self { way, name, metrics, ledger: Ledger::new(begin, metrics), server, relay }
         };
         let mut feeds = vec![
             feed(Way::Lines, "lines", 0, None),
@@ -121,13 +111,15 @@ impl Feed {
         self.ledger.sent(second);
         let server = &world.servers[self.server];
         let edge = world.fault_edges.load(Ordering::SeqCst);
+        // A connection may have died in a fault that is over, which shows at its second write.
+        let since = connection.made_at().unwrap_or(edge);
         let mut send = || match self.way {
-            Way::Lines => connection.send(server.carbon, wire::lines(&batch).as_bytes()),
+            Way::Lines => connection.send(edge, server.carbon, wire::lines(&batch).as_bytes()),
             Way::Relay => {
                 let relay = self.relay.as_ref().expect("only a feed with a relay has this way");
-                connection.send(relay.address, wire::lines(&batch).as_bytes())
+                connection.send(edge, relay.address, wire::lines(&batch).as_bytes())
             }
-            Way::Pickles => connection.send(server.pickle, &wire::pickle(&batch)?),
+            Way::Pickles => connection.send(edge, server.pickle, &wire::pickle(&batch)?),
             Way::Datagrams => wire::datagram(server.carbon, wire::lines(&batch).as_bytes()),
             Way::Http => {
                 let server = turn(&world.servers, second);
@@ -136,13 +128,9 @@ impl Feed {
                 Ok(())
             }
         };
-        match send() {
-            Ok(()) => self.well_at.store(edge, Ordering::SeqCst),
-            // A connection may have died in a fault that is over.
-            Err(error) => {
-                let what = format!("{} at {second}", self.name);
-                world.note_unless_hurt_since(self.well_at.load(Ordering::SeqCst), &what, &error);
-            }
+        if let Err(error) = send() {
+            let what = format!("{} at {second}", self.name);
+            world.note_unless_hurt_since(since, &what, &error);
         }
     }
 

@@ -18,28 +18,34 @@ pub(crate) fn lines(points: &[Sent]) -> String {
 /// A connection that is made again after it broke.
 #[derive(Debug, Default)]
 pub(crate) struct Connection {
-    stream: Option<TcpStream>,
+    /// The stream, and the fault edge at which it was made.
+    stream: Option<(TcpStream, u64)>,
 }
 
 impl Connection {
+    /// The fault edge at which it was made; `None` if it is not there.
+    pub(crate) fn made_at(&self) -> Option<u64> {
+        self.stream.as_ref().map(|(_, edge)| *edge)
+    }
+
     /// Sends bytes. After an error some of them may have arrived, and the connection is gone: what was cut in the middle is not
     /// followed by anything.
-    pub(crate) fn send(&mut self, to: SocketAddr, bytes: &[u8]) -> Result<()> {
-        let result = self.try_send(to, bytes);
+    pub(crate) fn send(&mut self, edge: u64, to: SocketAddr, bytes: &[u8]) -> Result<()> {
+        let result = self.try_send(edge, to, bytes);
         if result.is_err() {
             self.stream = None;
         }
         result
     }
 
-    fn try_send(&mut self, to: SocketAddr, bytes: &[u8]) -> Result<()> {
+    fn try_send(&mut self, edge: u64, to: SocketAddr, bytes: &[u8]) -> Result<()> {
         if self.stream.is_none() {
             let stream = TcpStream::connect_timeout(&to, Duration::from_secs(1))?;
             stream.set_nodelay(true)?;
             stream.set_write_timeout(Some(Duration::from_secs(2)))?;
-            self.stream = Some(stream);
+            self.stream = Some((stream, edge));
         }
-        let stream = self.stream.as_mut().expect("it was just made");
+        let (stream, _) = self.stream.as_mut().expect("it was just made");
         Ok(stream.write_all(bytes)?)
     }
 }
