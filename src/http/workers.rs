@@ -72,7 +72,8 @@ impl Workers {
         let turn = self.turns.take(running.query().asker(), timeout).await?;
         let cancel = running.query().cancel_at(Instant::now() + timeout);
         let span = Span::current();
-        let task = spawn_blocking(move || {
+        // What runs tasks is compiled for each type of them: these are of one type for all with the same result.
+        let task: Box<dyn FnOnce() -> Result<T, Failure> + Send> = Box::new(move || {
             let _turn = turn;
             // The phases are parts of the request.
             let _inside = span.enter();
@@ -81,7 +82,7 @@ impl Workers {
             cancel.begin(Phase::Send);
             done
         });
-        task.await.unwrap_or(Err(Failure::Internal))
+        spawn_blocking(task).await.unwrap_or(Err(Failure::Internal))
     }
 
     fn failed(&self, running: &Running, failure: Failure) -> Failure {

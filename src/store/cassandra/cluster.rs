@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::future::Future;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -111,7 +112,13 @@ impl Cluster {
 
     /// Runs a future to its end on this thread, which must not be a worker of an asynchronous runtime.
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {
-        self.runtime().block_on(future)
+        let mut output = None;
+        {
+            // The runtime's loop is large, and compiled for each type of future that it runs. So it runs one type only.
+            let work: Pin<&mut dyn Future<Output = ()>> = pin!(async { output = Some(future.await) });
+            self.runtime().block_on(work);
+        }
+        output.expect("a future that ended has an output")
     }
 
     /// The runtime that drives the connections: for work that continues after the call.

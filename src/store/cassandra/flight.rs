@@ -1,12 +1,16 @@
 //! Requests in flight: many at once, but never more than a limit.
 
 use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 use tokio::task::{JoinError, JoinSet};
 
 use super::{ClusterError, Fault};
+
+/// A task on the heap: what runs tasks is compiled for each type of them, and this is one type for all with the same result.
+pub(super) type Worker<R> = Pin<Box<dyn Future<Output = R> + Send>>;
 
 /// Does `work` for every item, for at most `width` of them at a time, and returns the results in order. The first error
 /// ends it. Call it inside the cluster's runtime.
@@ -22,7 +26,7 @@ where
     let mut workers = JoinSet::new();
     for _ in 0..count.min(width.max(1)) {
         let (queue, work) = (queue.clone(), work.clone());
-        workers.spawn(async move {
+        let worker: Worker<Result<Vec<(usize, R)>, ClusterError>> = Box::pin(async move {
             let mut done = Vec::new();
             loop {
                 let next = queue.lock().next();
@@ -30,6 +34,7 @@ where
                 done.push((nth, work(item).await?));
             }
         });
+        workers.spawn(worker);
     }
     let mut results: Vec<(usize, R)> = Vec::with_capacity(count);
     // An early return drops the set, which cancels the others.

@@ -72,7 +72,7 @@ impl Names {
         let mut workers = JoinSet::new();
         for _ in 0..AT_ONCE {
             let (names, work, sender, read) = (self.clone(), work.clone(), sender.clone(), read.clone());
-            workers.spawn(async move {
+            let worker: flight::Worker<()> = Box::pin(async move {
                 loop {
                     let next = work.lock().next();
                     let Some(piece) = next else { return };
@@ -81,6 +81,7 @@ impl Names {
                     }
                 }
             });
+            workers.spawn(worker);
         }
         drop(sender);
         while let Some(read) = receiver.recv().await {
