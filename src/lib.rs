@@ -22,7 +22,7 @@
 //! | 9    | [`kairosdb`]| KairosDB's queries as values: aggregators and groups, no I/O        |
 //! | 10   | [`http`]    | the HTTP APIs of Graphite and its neighbours                        |
 //!
-//! [`bundle`] is everything kept of one metric, on its way between stores, servers and files. [`whisper`] reads and writes Graphite's files, [`kairosdb`] knows KairosDB's. [`plumbago_model`] has the nouns all of them speak in. [`server`] wires all of it; [`cli`] is the command line. `tests/architecture.rs` checks who may use whom.
+//! [`bundle`] is everything kept of one metric, on its way between stores, servers and files. [`whisper`] reads and writes Graphite's files, [`kairosdb`] knows KairosDB's. [`plumbago_model`] has the nouns all of them speak in. [`planted`] has the bugs that tests put in on purpose. [`server`] wires all of it; [`cli`] is the command line. `tests/architecture.rs` checks who may use whom.
 
 pub mod config;
 
@@ -59,6 +59,8 @@ pub mod http;
 pub mod server;
 
 pub mod telemetry;
+
+pub mod planted;
 
 pub mod pem;
 

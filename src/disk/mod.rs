@@ -170,6 +170,28 @@ pub fn exists(disk: &dyn Disk, path: &Path) -> bool {
     disk.about(path).is_ok()
 }
 
+/// Makes a directory, and those above it, and makes their names durable.
+///
+/// Those that are there already may have been made by a process that died before it came to that.
+pub fn make_dirs(disk: &dyn Disk, dir: &Path) -> io::Result<()> {
+    disk.create_dirs(dir)?;
+    for above in dir.ancestors().skip(1) {
+        // The working directory.
+        let above = if above.as_os_str().is_empty() { Path::new(".") } else { above };
+        match disk.sync_dir(above) {
+            // It is another file system, or another's directory: nothing in it is ours.
+            Err(error) if is_foreign(&error) => break,
+            synced => synced?,
+        }
+    }
+    Ok(())
+}
+
+fn is_foreign(error: &io::Error) -> bool {
+    use ErrorKind::{InvalidInput, PermissionDenied, ReadOnlyFilesystem, Unsupported};
+    matches!(error.kind(), InvalidInput | PermissionDenied | ReadOnlyFilesystem | Unsupported)
+}
+
 /// Reads a file from its beginning to its end.
 pub fn read(disk: &dyn Disk, path: &Path) -> io::Result<Vec<u8>> {
     const PIECE: usize = 1 << 20;

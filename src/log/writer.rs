@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 use super::LogError;
 use super::segment::{HEADER, MAGIC, VERSION, segment_path, segments};
 use crate::disk::{DiskFile, Folder, Open};
+use crate::planted::{Planted, is_planted};
 
 /// A new segment starts when the current one has reached this size.
 const SEGMENT_BYTES: u64 = 64 << 20;
@@ -41,13 +42,22 @@ impl Log {
     /// creates the segment.
     pub fn open(dir: &Folder, floor: u64) -> Result<Self, LogError> {
         dir.disk().create_dirs(dir.path()).map_err(LogError::io("create", dir.path()))?;
-        let number = segments(dir, 0)?.last().map_or(1, |(n, _)| n + 1).max(floor);
+        let there = segments(dir, 0)?;
+        let number = there.last().map_or(1, |(n, _)| n + 1).max(floor);
+        // A process that was killed may not have synced what it wrote, and what is replayed counts as accepted. So the first sync
+        // is for these segments, too.
+        let mut unsynced: Vec<Arc<dyn DiskFile>> = Vec::new();
+        for (_, path) in
+            there.iter().filter(|(number, _)| *number >= floor && !is_planted(Planted::KilledUnsynced))
+        {
+            unsynced.push(dir.disk().open(path, Open::Read).map_err(LogError::io("open", path))?.into());
+        }
         Ok(Self {
             dir: dir.clone(),
             number,
             file: None,
             good_bytes: HEADER as u64,
-            unsynced: Arc::default(),
+            unsynced: Arc::new(Mutex::new(unsynced)),
             syncing: Arc::default(),
         })
     }
@@ -136,7 +146,10 @@ fn create_segment(dir: &Folder, number: u64) -> Result<Arc<dyn DiskFile>, LogErr
     let mut header = MAGIC.to_vec();
     header.extend_from_slice(&VERSION.to_le_bytes());
     file.write_at(&header, 0).map_err(LogError::io("create", &path))?;
-    disk.sync_dir(dir.path()).map_err(LogError::io("sync", dir.path()))?;
+    // The name of the segment, and that of the directory, which may be new.
+    for dir in dir.path().ancestors().take(2).filter(|dir| !dir.as_os_str().is_empty()) {
+        disk.sync_dir(dir).map_err(LogError::io("sync", dir))?;
+    }
     Ok(file.into())
 }
 

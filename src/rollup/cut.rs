@@ -10,6 +10,7 @@ use super::head::{Direct, Frozen};
 use super::points::{Points, PointsError};
 use super::view::View;
 use crate::log::Log;
+use crate::planted::{Planted, is_planted};
 use crate::store::{Column, Cut, Mark, Position, StoreError};
 use plumbago_model::{MetricId, MetricRecord, Point, Policy, PolicyId, SlotRange, Span, Stage, Window};
 
@@ -26,6 +27,9 @@ impl Points {
     pub fn cut(&self) -> Result<usize, PointsError> {
         let _one_at_a_time = self.cutting.lock();
         let Some(frozen) = self.freeze(&mut self.log())? else { return Ok(0) };
+        if is_planted(Planted::LogRemovedFirst) {
+            self.log().remove_before(frozen.log_floor)?;
+        }
         self.write(&frozen)?;
         self.log().remove_before(frozen.log_floor)?;
         Ok(frozen.len())
@@ -53,7 +57,9 @@ impl Points {
     fn write(&self, frozen: &Frozen) -> Result<(), PointsError> {
         self.finish_deletions()?;
         // Names come before the commit. It moves the log's floor, and after that the log no longer has them.
-        self.record_metrics(frozen)?;
+        if !is_planted(Planted::NamesAfterCommit) {
+            self.record_metrics(frozen)?;
+        }
         let position = self.store().snapshot().position().clone();
         let mut cut = self.store().begin()?;
         let mut column = Column::default();
@@ -89,6 +95,9 @@ impl Points {
             log_floor: frozen.log_floor,
             marks: self.marks_with(position.marks),
         })?;
+        if is_planted(Planted::NamesAfterCommit) {
+            self.record_metrics(frozen)?;
+        }
         // Under one lock, so that a question finds the points in memory or in the tally, and never in both.
         let mut tally = self.tally.lock();
         self.memory().frozen = None;
@@ -114,7 +123,7 @@ impl Points {
         let cut = self.store().snapshot().position().cut + 1;
         {
             let memory = self.memory();
-            if memory.frozen.is_some() {
+            if memory.frozen.is_some() && !is_planted(Planted::FailedCutForgotten) {
                 return Ok(memory.frozen.clone());
             }
             if memory.live.len() == 0 && !self.has_unrecorded() {
@@ -208,7 +217,8 @@ impl Points {
         for (level, &stage) in policy.retention.stages().iter().enumerate().skip(1) {
             let mark = marks.iter().find(|m| m.policy == policy_id && m.level as usize == level);
             let mark = mark.map_or_else(|| self.first_mark(policy_id, level), |m| m.until);
-            let late = times.iter().copied().take_while(|&t| t < mark);
+            let edge = if is_planted(Planted::EdgeOfStage) { stage.step_secs } else { 0 };
+            let late = times.iter().copied().take_while(|&t| t < mark.saturating_sub(edge));
             let reaches = |d: &&Direct| d.level == level || (d.level < level && d.point.timestamp < mark);
             let entered = direct.iter().filter(reaches);
             let entered = entered.map(|d| d.point.timestamp);
@@ -262,7 +272,7 @@ impl Points {
     fn windows_of(&self, alike: &[Touched], range: SlotRange) -> Result<Vec<Window>, StoreError> {
         let Some(Touched { policy, level, .. }) = alike.first() else { return Ok(Vec::new()) };
         let ids = alike.iter().map(|t| t.id).collect();
-        View::open(self, policy.clone(), ids, (range.start, range.end())).read_touched(*level, range)
+        View::open_frozen(self, policy.clone(), ids, (range.start, range.end())).read_touched(*level, range)
     }
 }
 

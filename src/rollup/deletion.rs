@@ -15,7 +15,7 @@ use parking_lot::{Mutex, MutexGuard};
 
 use super::points::{Memory, Points, PointsError};
 use crate::log::encode_deleted;
-use crate::store::StoreError;
+use crate::planted::{Planted, is_planted};
 use plumbago_model::{MetricId, PolicyId, Span};
 
 /// Numbers the deletions.
@@ -123,9 +123,14 @@ impl Points {
 
     /// Lets the catalogue and the store forget what they could not forget yet. A cut does so before it removes the part of the log
     /// that has the deletions. The caller holds the lock of cuts.
-    pub(super) fn finish_deletions(&self) -> Result<(), StoreError> {
+    pub(super) fn finish_deletions(&self) -> Result<(), PointsError> {
         let mut unfinished = self.deletions.unfinished.lock();
         if !unfinished.is_empty() {
+            // The log is durable first. If power failed in between, a start would find in it that the metrics were created, and not
+            // that they were deleted.
+            if !is_planted(Planted::DeletionNotSynced) {
+                self.sync()?;
+            }
             self.catalogue().delete(&unfinished)?;
             self.store().delete(&unfinished)?;
             unfinished.clear();
@@ -150,7 +155,7 @@ impl Deletion<'_> {
         let Self { points, gone, under_way, _no_cut } = self;
         drop(under_way);
         points.deletions.unfinished.lock().extend(gone);
-        Ok(points.finish_deletions()?)
+        points.finish_deletions()
     }
 }
 

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use super::points::{Points, PointsError};
 use super::view::View;
+use crate::planted::{Planted, is_planted};
 use crate::store::{Column, Cut, Mark, StoreError};
 use plumbago_model::{MetricId, Policy, PolicyId, SlotRange, Stage};
 
@@ -66,7 +67,8 @@ impl Points {
                 let next = stages.get(level + 1);
                 let kept = stage.span_secs() + next.map_or(0, |next| u64::from(next.step_secs));
                 let past = u32::try_from(u64::from(now).saturating_sub(kept)).unwrap_or(0);
-                let before = next.map_or(past, |_| past.min(self.mark(id, level + 1)));
+                let waits = next.filter(|_| !is_planted(Planted::ExpiredUnfilled));
+                let before = waits.map_or(past, |_| past.min(self.mark(id, level + 1)));
                 // Policies may share a stage: it is kept for the one that needs it longest.
                 bounds.entry(stage).and_modify(|bound| *bound = before.min(*bound)).or_insert(before);
             }

@@ -12,6 +12,7 @@ use super::policies::Policies;
 use super::tally::Tally;
 use super::view::Held;
 use crate::log::{Log, LogError, Syncer, encode_metrics, encode_owned, encode_points, encode_policies};
+use crate::planted::{Planted, is_planted};
 use crate::store::{Mark, MetricStore, PointStore, StoreError};
 use plumbago_model::{MetricId, MetricRecord, Point, Policy, PolicyId, QueryError, Reject, Span};
 
@@ -136,14 +137,19 @@ impl Points {
     /// The number of a policy; a new one is logged before it is used.
     pub fn intern_policy(&self, policy: &Policy, now: u32) -> Result<PolicyId, PointsError> {
         let mut log = self.log.lock();
-        let (id, new) = self.policies.intern(policy);
-        if new {
-            self.begin_marks(id, policy, now);
-            self.new_policies.lock().push((id, policy.clone()));
-            let mut frame = Vec::new();
-            encode_policies(&[(id, policy.clone())], &mut frame);
+        if let Some(id) = self.policies.number(policy) {
+            return Ok(id);
+        }
+        let id = self.policies.next();
+        let mut frame = Vec::new();
+        encode_policies(&[(id, policy.clone())], &mut frame);
+        if !is_planted(Planted::PolicyNotLogged) {
+            // If this fails, the next one to ask finds the policy as new as it was.
             log.append(&frame)?;
         }
+        self.begin_marks(id, policy, now);
+        self.policies.restore(id, policy.clone());
+        self.new_policies.lock().push((id, policy.clone()));
         Ok(id)
     }
 
@@ -260,7 +266,10 @@ impl Points {
         if held > limit {
             return Err(PointsError::Full { held, limit });
         }
-        log.append(frame)?;
+        let appended = log.append(frame);
+        if !is_planted(Planted::FailedAppendStored) {
+            appended?;
+        }
         let stored = (raw.len() + direct.len()) as u64;
         let mut memory = self.memory.lock();
         memory.live.note_accepted(now);
@@ -268,6 +277,9 @@ impl Points {
             memory.live.push(id, point);
         }
         for (id, direct) in direct {
+            if is_planted(Planted::LatePointTwice) {
+                memory.live.push_direct(id, direct);
+            }
             memory.live.push_direct(id, direct);
         }
         Ok(Appended { stored, too_old: Vec::new(), log_bytes: frame.len() as u64 })

@@ -15,55 +15,62 @@ pub struct Policies {
 
 #[derive(Debug, Default)]
 struct Inner {
-    by_id: Vec<Arc<Policy>>,
+    /// A number without a policy is one whose record was lost with the power, before any metric had it.
+    by_id: Vec<Option<Arc<Policy>>>,
     by_text: HashMap<String, PolicyId>,
     /// Earlier policies of metrics whose rule changed, oldest first.
     earlier: HashMap<MetricId, Vec<PolicyId>>,
 }
 
+impl Inner {
+    fn reserve(&mut self, id: PolicyId) {
+        let bound = id.0 as usize + 1;
+        if self.by_id.len() < bound {
+            self.by_id.resize(bound, None);
+        }
+    }
+}
+
 impl Policies {
     /// The policy of that number.
     pub fn get(&self, id: PolicyId) -> Option<Arc<Policy>> {
-        self.inner.read().by_id.get(id.0 as usize).cloned()
+        self.inner.read().by_id.get(id.0 as usize).cloned().flatten()
     }
 
-    /// The number of a policy, and whether it is new.
-    pub fn intern(&self, policy: &Policy) -> (PolicyId, bool) {
-        let text = policy.to_string();
-        if let Some(&id) = self.inner.read().by_text.get(&text) {
-            return (id, false);
-        }
-        let mut inner = self.inner.write();
-        if let Some(&id) = inner.by_text.get(&text) {
-            return (id, false);
-        }
-        let id = PolicyId(inner.by_id.len() as u32);
-        inner.by_id.push(Arc::new(policy.clone()));
-        inner.by_text.insert(text, id);
-        (id, true)
+    /// The number of a policy that is in use.
+    pub(super) fn number(&self, policy: &Policy) -> Option<PolicyId> {
+        self.inner.read().by_text.get(&policy.to_string()).copied()
     }
 
-    /// Restores a policy under its number; numbers have no gaps.
+    /// The number that no policy has had.
+    pub(super) fn next(&self) -> PolicyId {
+        PolicyId(self.inner.read().by_id.len() as u32)
+    }
+
+    /// Restores a policy under its number.
     pub fn restore(&self, id: PolicyId, policy: Policy) {
         let mut inner = self.inner.write();
         let text = policy.to_string();
-        let policy = Arc::new(policy);
-        while inner.by_id.len() <= id.0 as usize {
-            inner.by_id.push(Arc::clone(&policy));
-        }
-        inner.by_id[id.0 as usize] = policy;
+        inner.reserve(id);
+        inner.by_id[id.0 as usize] = Some(Arc::new(policy));
         inner.by_text.insert(text, id);
+    }
+
+    /// Makes sure that no policy gets this number from now on.
+    pub(super) fn reserve(&self, id: PolicyId) {
+        self.inner.write().reserve(id);
     }
 
     /// The span of the shortest stage 0. Younger points go to stage 0 under every policy, so ingest need not look theirs up.
     pub(super) fn shortest_raw_span(&self) -> u64 {
-        self.inner.read().by_id.iter().map(|p| p.retention.raw().span_secs()).min().unwrap_or(0)
+        self.inner.read().by_id.iter().flatten().map(|p| p.retention.raw().span_secs()).min().unwrap_or(0)
     }
 
     /// All of them.
     pub fn all(&self) -> Vec<(PolicyId, Arc<Policy>)> {
         let inner = self.inner.read();
-        inner.by_id.iter().enumerate().map(|(i, p)| (PolicyId(i as u32), Arc::clone(p))).collect()
+        let numbered = inner.by_id.iter().enumerate();
+        numbered.filter_map(|(i, p)| Some((PolicyId(i as u32), Arc::clone(p.as_ref()?)))).collect()
     }
 
     /// Records that `metric` had `policy` before.

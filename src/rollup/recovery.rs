@@ -12,6 +12,7 @@ use super::head::Direct;
 use super::points::{Points, PointsError, placed};
 use crate::disk::Folder;
 use crate::log::{self, Log, Record};
+use crate::planted::{Planted, is_planted};
 use crate::store::{MetricStore, PointStore};
 use plumbago_model::{MetricId, MetricRecord, Point, Policy, PolicyId, Span};
 
@@ -51,6 +52,7 @@ impl Points {
         names: &mut impl Names,
     ) -> Result<Opened, PointsError> {
         let floor = store.snapshot().position().log_floor;
+        let floor = if is_planted(Planted::FloorIgnored) { 0 } else { floor };
         // This comes before the replay because it creates the directory. New records go to a new segment, after the replayed ones.
         let log = Log::open(log_dir, floor)?;
         let points = Points::empty(store, catalogue, log, head_points);
@@ -139,6 +141,7 @@ impl<N: Names> Recovery<'_, N> {
     fn replay(&mut self, log_dir: &Folder, floor: u64) -> Result<(), PointsError> {
         let found = log::replay(log_dir, floor, |record| match record {
             Record::Points { accepted, points } => {
+                points.iter().map(|(id, _)| *id).max().into_iter().for_each(|id| self.note_id(id));
                 self.announce(accepted);
                 self.points.replay_points(&points, accepted);
             }
@@ -159,6 +162,11 @@ impl<N: Names> Recovery<'_, N> {
         Ok(())
     }
 
+    /// The record that created the metric may be lost with the power, and later ones not. They must not be taken for those of another.
+    fn note_id(&mut self, id: MetricId) {
+        self.next_id = self.next_id.max(id.0 + 1);
+    }
+
     fn add(&mut self, record: &MetricRecord) {
         self.points.restore_metric(record);
         self.names.add(record.id, &record.name);
@@ -174,8 +182,14 @@ impl<N: Names> Recovery<'_, N> {
     /// A known id comes from the catalogue, maybe under a later name. A known name does too: this metric was deleted or renamed,
     /// and its name given to another.
     fn replay_created(&mut self, id: MetricId, policy: PolicyId, name: String) {
-        self.next_id = self.next_id.max(id.0 + 1);
+        self.note_id(id);
         if self.points.state(id).is_some() || self.names.knows(&name) {
+            return;
+        }
+        // The record of its policy was lost with the power, so this one was not durable, either. Another policy must not get the number:
+        // the metric would come back with it.
+        if self.points.policies().get(policy).is_none() {
+            self.points.policies().reserve(policy);
             return;
         }
         let record = MetricRecord { id, name, policies: vec![policy], span: Span::EMPTY };
@@ -202,6 +216,10 @@ impl<N: Names> Recovery<'_, N> {
     }
 
     fn replay_deleted(&mut self, ids: &[MetricId]) {
+        if is_planted(Planted::DeletedNameKept) {
+            return;
+        }
+        ids.iter().for_each(|id| self.note_id(*id));
         let is_recorded = |id: MetricId| {
             self.points.state(id).is_some() && !self.points.created.lock().iter().any(|m| m.id == id)
         };
@@ -213,6 +231,7 @@ impl<N: Names> Recovery<'_, N> {
     /// A name that another metric has by now was given to it later: this metric was renamed again or deleted, and a later record or
     /// the catalogue says so.
     fn replay_renamed(&mut self, id: MetricId, name: String) {
+        self.note_id(id);
         if self.points.state(id).is_some() && self.names.rename(id, &name) {
             self.half_renamed.push((id, name));
         }

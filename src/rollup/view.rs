@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use super::head::Direct;
 use super::points::{Memory, Points};
+use crate::planted::{Planted, is_planted};
 use crate::store::{Snapshot, StoreError};
 use plumbago_model::{Aggregator, MetricId, Partial, Point, Policy, PolicyId, SlotRange, Window};
 
@@ -43,7 +44,20 @@ impl<'a> View<'a> {
         metrics: Vec<MetricId>,
         bounds: (u32, u32),
     ) -> Self {
-        Self::open_with(points, policy, metrics, bounds, || points.store().snapshot())
+        Self::open_with(points, policy, metrics, bounds, true, || points.store().snapshot())
+    }
+
+    /// The same without the points that no cut has taken yet.
+    ///
+    /// A cut must leave them out. The next cut writes them, and could not tell that a slot with direct points already had them.
+    pub(super) fn open_frozen(
+        points: &'a Points,
+        policy: (PolicyId, Arc<Policy>),
+        metrics: Vec<MetricId>,
+        bounds: (u32, u32),
+    ) -> Self {
+        let takes_live = is_planted(Planted::LivePointsCut);
+        Self::open_with(points, policy, metrics, bounds, takes_live, || points.store().snapshot())
     }
 
     /// Reads what all servers wrote, as queries do.
@@ -53,7 +67,7 @@ impl<'a> View<'a> {
         metrics: Vec<MetricId>,
         bounds: (u32, u32),
     ) -> Self {
-        Self::open_with(points, policy, metrics, bounds, || points.store().reader())
+        Self::open_with(points, policy, metrics, bounds, true, || points.store().reader())
     }
 
     fn open_with(
@@ -61,6 +75,7 @@ impl<'a> View<'a> {
         (policy_id, policy): (PolicyId, Arc<Policy>),
         metrics: Vec<MetricId>,
         (from, until): (u32, u32),
+        takes_live: bool,
         snapshot: impl FnOnce() -> Box<dyn Snapshot>,
     ) -> Self {
         let mut memory: Vec<InMemory> = metrics.iter().map(|_| InMemory::default()).collect();
@@ -75,14 +90,16 @@ impl<'a> View<'a> {
         };
         let (walk, frozen) = {
             let held = points.memory();
-            let walk = held.live.walk_many(&metrics, |nth, p| take(&mut memory, nth, p));
-            for (id, found) in metrics.iter().zip(&mut memory) {
+            let walk = takes_live.then(|| held.live.walk_many(&metrics, |nth, p| take(&mut memory, nth, p)));
+            for (id, found) in metrics.iter().zip(&mut memory).filter(|_| takes_live) {
                 take_direct(found, held.live.direct(*id));
             }
             (walk, held.frozen.clone())
         };
         // Most of the points are read here, without the lock, so that neither senders nor other readers wait.
-        walk.finish(|nth, p| take(&mut memory, nth, p));
+        if let Some(walk) = walk {
+            walk.finish(|nth, p| take(&mut memory, nth, p));
+        }
         let snapshot = snapshot();
         if let Some(frozen) = frozen.filter(|f| f.cut() > snapshot.position().cut) {
             frozen.walk_many(&metrics, |nth, p| take(&mut memory, nth, p));
@@ -375,13 +392,15 @@ fn finished(window: &Window, policy: &Policy, slots: u32) -> Window {
 /// Fills the empty slots of `window` from `found`.
 ///
 /// A coarser slot goes to the slot where it starts, and only if `window` is empty over its whole length. If `window` has
-/// anything there, it most likely has the points that the coarse slot was made from, and they would count twice.
+/// anything there, it most likely has the points that the coarse slot was made from, and they would count twice. So a coarser slot that
+/// reaches beyond the end of `window` is left out.
 fn fill_empty(window: &mut Window, found: &Window, method: Aggregator) {
     let slots = (found.range.step / window.range.step).max(1) as usize;
     let coarse = found.aggregate(window.range, method);
     for at in 0..window.range.len {
         let partial = coarse.partial(at);
-        if partial.count() > 0 && window.values.iter().skip(at).take(slots).all(|v| v.is_nan()) {
+        let covered = window.values.get(at..at + slots);
+        if partial.count() > 0 && covered.is_some_and(|covered| covered.iter().all(|v| v.is_nan())) {
             // A raw slot has no count to divide by later, so the average is computed here.
             let raw = window.counts.is_empty();
             let value = if raw {

@@ -16,6 +16,7 @@ use super::memos::MEMOS;
 use super::names;
 use super::spool::Parcel;
 use crate::disk::Disk;
+use crate::planted::{Planted, is_planted};
 use crate::store::{Mark, MetricStore, Position, StoreError};
 use plumbago_model::{MetricId, MetricRecord, Policy, PolicyId, Span};
 
@@ -329,7 +330,9 @@ impl MetricStore for Catalogue {
         }
         // A metric that was deleted before it was ever recorded has no name here. A new metric with its id would look deleted.
         let deleted = txn.open_table(DELETED).map_err(failed)?;
-        if let Some((last, _)) = deleted.last().map_err(failed)? {
+        if let Some((last, _)) =
+            deleted.last().map_err(failed)?.filter(|_| !is_planted(Planted::NumberReused))
+        {
             bound = bound.max(last.value() + 1);
         }
         Ok(bound)

@@ -134,11 +134,13 @@ impl Cut for BlockCut<'_> {
 pub(super) fn make_path(store: &BlockStore, meta: &BlockMeta) -> Result<PathBuf, StoreError> {
     let dir = store.partition_dir(meta.stage, meta.partition_start);
     let disk = store.root.disk();
-    if !disk.about(&dir).is_ok_and(|about| about.is_dir) {
+    let mut durable = store.durable_dirs.lock();
+    if !durable.contains(&dir) {
         disk.create_dirs(&dir).map_err(io("create", &dir))?;
-        for parent in dir.ancestors().skip(1).take(2) {
+        for parent in dir.ancestors().skip(1).take_while(|parent| parent.starts_with(store.root.path())) {
             disk.sync_dir(parent).map_err(io("sync", parent))?;
         }
+        durable.insert(dir.clone());
     }
     Ok(dir.join(format!("{}-{}.blk", meta.cut_from, meta.cut_to)))
 }

@@ -6,11 +6,12 @@
 
 use std::sync::Arc;
 
-use super::block::{Block, BlockMeta, BlockWriter, Cursor};
+use super::block::{Block, BlockError, BlockMeta, BlockWriter, Cursor};
 use super::codec::{Chunk, Encoder, Partials, Samples};
 use super::cut::{finish, io, make_path};
 use super::partition::partition_secs;
 use super::points::{BlockStore, Change};
+use crate::planted::{Planted, is_planted};
 use crate::store::StoreError;
 use plumbago_model::Stage;
 
@@ -124,7 +125,7 @@ impl Merger {
     ) -> Result<(), StoreError> {
         let mut cursors: Vec<Cursor<'_>> = blocks.iter().map(|b| b.cursor()).collect();
         for cursor in &mut cursors {
-            advance(cursor);
+            step(cursor)?;
         }
         while let Some(metric) = cursors.iter().filter_map(|c| c.current().map(|(id, _)| id)).min() {
             let mut here: Vec<&mut Cursor<'_>> =
@@ -143,7 +144,7 @@ impl Merger {
                 }
             }
             for cursor in &mut here {
-                advance(cursor);
+                step(cursor)?;
             }
         }
         Ok(())
@@ -159,6 +160,9 @@ impl Merger {
             match read {
                 Ok(made_by) => {
                     method = made_by.or(method);
+                    if is_planted(Planted::OlderSlotWins) {
+                        std::mem::swap(&mut self.merged, &mut self.one);
+                    }
                     overlay_samples(&self.merged, &self.one, &mut self.next);
                     std::mem::swap(&mut self.merged, &mut self.next);
                 }
@@ -172,6 +176,19 @@ impl Merger {
         let counts = self.merged.counts.as_slice();
         let partials = method.map(|method| Partials { method, counts });
         self.encoder.encode(&self.merged.slots, &self.merged.values, partials, &mut self.chunk).is_ok()
+    }
+}
+
+/// Moves to the next chunk. What is damaged is left out. What cannot be read now may be readable later: a merge without it would lose it.
+fn step(cursor: &mut Cursor<'_>) -> Result<(), StoreError> {
+    loop {
+        match cursor.advance() {
+            Ok(_) => return Ok(()),
+            Err(BlockError::Io { action, path, source }) if !is_planted(Planted::UnreadableMerged) => {
+                return Err(StoreError::Io { action, path, source });
+            }
+            Err(error) => tracing::error!(%error, "damaged page skipped"),
+        }
     }
 }
 

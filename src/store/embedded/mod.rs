@@ -123,8 +123,11 @@ impl Embedded {
     fn open_as(dir: &Folder, has_spool: bool) -> Result<Self, StoreError> {
         let lock = DirLock::take(dir)?;
         backup::check_restored(dir)?;
+        recovery::forget_unfinished(dir)?;
         let catalogue =
             Arc::new(catalogue::Catalogue::open(dir.disk(), &dir.path().join(catalogue::CATALOGUE_FILE))?);
+        // The catalogue's name, which may be new.
+        dir.disk().sync_dir(dir.path()).map_err(cut::io("sync", dir.path()))?;
         let blocks = Arc::new(points::BlockStore::open(dir, Arc::clone(&catalogue), has_spool)?);
         let points: Arc<dyn PointStore> = Arc::<points::BlockStore>::clone(&blocks);
         Ok(Self {

@@ -28,6 +28,8 @@ pub(super) struct BlockStore {
     replacing: Mutex<()>,
     /// Held while merging: two mergers would choose the same blocks.
     merging: Mutex<()>,
+    /// Directories of partitions whose names are known to be durable.
+    pub(super) durable_dirs: Mutex<HashSet<PathBuf>>,
     /// In a store with a spool: when the last delivered parcel was cut.
     last_delivered_us: Option<Mutex<i64>>,
 }
@@ -62,6 +64,7 @@ impl BlockStore {
             state: RwLock::new(Arc::new(state)),
             replacing: Mutex::new(()),
             merging: Mutex::new(()),
+            durable_dirs: Mutex::default(),
             last_delivered_us: has_spool.then(|| Mutex::new(last_us)),
         })
     }

@@ -12,7 +12,7 @@ use super::catalogue::CATALOGUE_FILE;
 use super::cut::io;
 use super::points::POINTS_DIR;
 use super::state::State;
-use crate::disk::{Disk, DiskFile, Folder, Lock};
+use crate::disk::{self, Disk, DiskFile, Folder, Lock, Open};
 use crate::store::StoreError;
 
 /// The file that is locked.
@@ -34,13 +34,31 @@ impl DirLock {
 
     /// Takes the lock, or says that another process has it.
     pub fn take(dir: &Folder) -> Result<Self, StoreError> {
-        dir.disk().create_dirs(dir.path()).map_err(io("create the data directory", dir.path()))?;
+        disk::make_dirs(&**dir.disk(), dir.path()).map_err(io("create the data directory", dir.path()))?;
         let path = dir.path().join(LOCK_FILE);
         match dir.disk().lock(&path, Lock::Alone).map_err(io("lock", &path))? {
             Some(file) => Ok(Self { _file: file }),
             None => Err(StoreError::InUse { path: dir.path().to_owned() }),
         }
     }
+}
+
+/// Removes a catalogue that a first start began to make. The database writes its first bytes last, so nothing was ever in it.
+///
+/// A directory in which anything else was made had a whole one.
+pub(super) fn forget_unfinished(dir: &Folder) -> Result<(), StoreError> {
+    let (disk, path) = (&**dir.disk(), dir.path().join(CATALOGUE_FILE));
+    let is_used = ["log", POINTS_DIR].iter().any(|name| disk::exists(disk, &dir.path().join(name)));
+    if is_used || !disk::exists(disk, &path) {
+        return Ok(());
+    }
+    let mut first = [0; 8];
+    let file = disk.open(&path, Open::Read).map_err(io("open", &path))?;
+    let read = file.read_at(&mut first, 0).map_err(io("read", &path))?;
+    if read > 0 && first == [0; 8] {
+        disk.remove(&path).map_err(io("remove", &path))?;
+    }
+    Ok(())
 }
 
 /// Removes files of cuts and merges that were not committed, or whose removal was interrupted.

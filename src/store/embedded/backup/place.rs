@@ -37,7 +37,7 @@ impl Place {
                 dir.display()
             ))
         };
-        disk.create_dirs(dir).map_err(unusable)?;
+        disk::make_dirs(&**disk, dir).map_err(unusable)?;
         let path = dir.join(BACKUP_LOCK);
         if !disk::exists(&**disk, &path)
             && let Some(other) = content(folder)?.first()

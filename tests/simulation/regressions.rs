@@ -1,0 +1,62 @@
+//! The shortest runs that have failed. Each is run with many dice, so that the disk leaves other parts of what was not synced.
+
+use crate::campaign::try_case;
+use crate::disk::Trouble;
+use crate::operation::{Again, Case, Op, Sent, Step};
+
+fn holds(begin: &[Again], ops: &[Op]) {
+    for dice in 0..150 {
+        let step = |op: &Op| Step { op: op.clone(), fault: None, dice };
+        let steps: Vec<Step> = ops.iter().map(step).collect();
+        let places = (0..steps.len()).collect();
+        let case = Case { seed: dice, begin: begin.to_vec(), steps, places };
+        if let Err(wrong) = try_case(&case, None) {
+            panic!("dice {dice}: {wrong}");
+        }
+    }
+}
+
+fn append(names: &[usize]) -> Op {
+    Op::Append(names.iter().map(|&name| Sent { name, age: 5 }).collect())
+}
+
+/// Nobody had synced the directory that has log and catalogue in it, nor the one above.
+#[test]
+fn a_new_store_survives_a_loss_of_power() {
+    holds(&[], &[append(&[0]), Op::Sync, Op::Crash { power: true }, append(&[1])]);
+}
+
+/// A first start that was interrupted left a catalogue that no later start could open.
+#[test]
+fn a_first_start_may_be_interrupted_at_any_call() {
+    for after in 0..40 {
+        let again = |power| Again { trouble: Trouble::Halt, after, power };
+        holds_once(&[again(true)], after.into());
+        holds_once(&[again(false), again(true)], after.into());
+    }
+}
+
+fn holds_once(begin: &[Again], dice: u64) {
+    for dice in dice * 8..dice * 8 + 8 {
+        let case = Case { seed: dice, begin: begin.to_vec(), steps: Vec::new(), places: Vec::new() };
+        if let Err(wrong) = try_case(&case, None) {
+            panic!("{begin:?}, dice {dice}: {wrong}");
+        }
+    }
+}
+
+/// The catalogue had the deletion, and the log still had the metric: it came back, and a restart later its points were gone.
+#[test]
+fn a_metric_that_no_cut_has_recorded_stays_deleted() {
+    holds(&[], &[append(&[0, 1]), Op::Sync, Op::Delete(0), Op::Crash { power: true }, Op::Restart]);
+}
+
+/// A policy whose record was lost left a gap in their numbers, which was filled in from 1970 on.
+#[test]
+fn a_policy_that_is_lost_costs_nothing() {
+    let crash = Op::Crash { power: true };
+    holds(
+        &[],
+        &[append(&[0]), append(&[1]), append(&[2, 3]), crash, Op::Clock(9000), append(&[0, 1, 2]), Op::Fill],
+    );
+}
