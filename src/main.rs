@@ -39,7 +39,7 @@ fn main() -> ExitCode {
         Err(error) => {
             if !cli::is_broken_pipe(&error) {
                 // Nobody may be listening on stderr either.
-                let _ = writeln!(io::stderr(), "plumbago: {}", cli::message(&error));
+                let _ = writeln!(io::stderr(), "{} {}", cli::own_name(), cli::message(&error));
             }
             cli::exit_code(&error)
         }

@@ -153,3 +153,28 @@ fn every_alert_watches_what_is_counted() {
     }
     assert!(rules.len() > 10, "{seen:?}");
 }
+
+#[derive(serde::Deserialize)]
+struct Prometheus {
+    scrape_configs: Vec<Scrape>,
+}
+
+#[derive(serde::Deserialize)]
+struct Scrape {
+    job_name: String,
+    metrics_path: String,
+}
+
+#[test]
+fn prometheus_scrapes_what_the_alerts_ask_for() {
+    let page = fs::read_to_string(root().join("docs/OPERATIONS.md")).unwrap();
+    let (_, rest) = page.split_once("```yaml\n").unwrap();
+    let prometheus: Prometheus = serde_saphyr::from_str(rest.split_once("```").unwrap().0).unwrap();
+    let [Scrape { job_name, metrics_path }] = &prometheus.scrape_configs[..] else { panic!("one job") };
+    let calls = fs::read_to_string(root().join("docs/HTTP.md")).unwrap();
+    assert!(calls.contains(&format!("| `GET {metrics_path}` |")), "{metrics_path}");
+    let alerts = fs::read_to_string(root().join("docs/alerts.yml")).unwrap();
+    let jobs = Regex::new(r#"job="([^"]*)""#).unwrap();
+    let asked: BTreeSet<&str> = jobs.captures_iter(&alerts).map(|found| found.extract::<1>().1[0]).collect();
+    assert_eq!(asked, BTreeSet::from([job_name.as_str()]));
+}

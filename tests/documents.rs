@@ -1,8 +1,11 @@
-//! docs/FUNCTIONS.md says what the function table and the goldens say. `UPDATE_DOCS=1 cargo test --test library documents` writes it.
+//! The pages are one book: every link leads somewhere, the table of contents has every page, and docs/FUNCTIONS.md says what the function
+//! table and the goldens say. `UPDATE_DOCS=1 cargo test --test library documents` writes it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+
+use regex::Regex;
 
 use graphite_render::functions::{Default, Param, Row, registry};
 
@@ -119,4 +122,107 @@ fn write_differences(file: &Path, out: &mut String) {
 /// A bar would end the cell.
 fn cell(text: &str) -> String {
     text.replace('|', "\\|")
+}
+
+/// Folders with pages.
+const PAGES: [&str; 9] = [
+    ".",
+    "docs",
+    "docs/format",
+    "docker",
+    "docker/helm/plumbago",
+    "schema",
+    "examples",
+    "graphite-web-plugin",
+    "crates/graphite-render",
+];
+
+/// Lines of the README, which is read on one screen and a half.
+const README_LINES: usize = 120;
+
+fn pages() -> Vec<PathBuf> {
+    let of =
+        |folder: &&str| std::fs::read_dir(root().join(folder)).unwrap().map(|entry| entry.unwrap().path());
+    let is_page = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "md");
+    PAGES.iter().flat_map(of).filter(is_page).collect()
+}
+
+/// A page without its code, in which nothing is a link or a heading.
+fn prose(path: &Path) -> String {
+    let text = std::fs::read_to_string(path).unwrap();
+    let mut is_code = false;
+    let lines = text.lines().filter(|line| {
+        let fence = line.trim_start().starts_with("```");
+        is_code ^= fence;
+        !is_code && !fence
+    });
+    lines.flat_map(|line| [line, "\n"]).collect()
+}
+
+/// What a heading is called in links, as the forges do it.
+fn anchors(path: &Path) -> BTreeSet<String> {
+    let link = Regex::new(r"\[([^\]]*)\]\([^)]*\)").unwrap();
+    let text = prose(path);
+    let headings = text.lines().filter(|line| line.starts_with('#'));
+    headings
+        .map(|line| {
+            let text = link.replace_all(line.trim_start_matches('#').trim(), "$1").to_lowercase();
+            let kept = text.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+            kept.collect::<String>().replace(' ', "-")
+        })
+        .collect()
+}
+
+/// Where the links of a page lead that stay in the checkout, as they are written.
+fn links(path: &Path) -> Vec<String> {
+    let (code, link) = (Regex::new("`[^`]*`").unwrap(), Regex::new(r"\]\(([^)\s]+)\)").unwrap());
+    let text = prose(path);
+    let text = code.replace_all(&text, "");
+    let found = link.captures_iter(&text).map(|found| found[1].to_owned());
+    found.filter(|link| !link.contains("://") && !link.starts_with("mailto:")).collect()
+}
+
+#[test]
+fn every_link_leads_somewhere() {
+    let (mut broken, mut seen) = (Vec::new(), 0);
+    for page in pages() {
+        for link in links(&page) {
+            seen += 1;
+            let (path, anchor) = link.split_once('#').unwrap_or((&link, ""));
+            let target = if path.is_empty() { page.clone() } else { page.parent().unwrap().join(path) };
+            let is_page = target.extension().is_some_and(|ending| ending == "md");
+            if !target.exists() || is_page && !anchor.is_empty() && !anchors(&target).contains(anchor) {
+                broken.push(format!("{}: {link}", page.display()));
+            }
+        }
+    }
+    assert_eq!(broken, [""; 0]);
+    assert!(seen > 200, "only {seen} links were found");
+}
+
+#[test]
+fn the_table_of_contents_has_every_page() {
+    let contents = root().join("docs/README.md");
+    let docs = root().join("docs").canonicalize().unwrap();
+    let listed: BTreeSet<PathBuf> = links(&contents)
+        .iter()
+        .filter_map(|link| docs.join(link.split('#').next().unwrap()).canonicalize().ok())
+        .collect();
+    let unlisted: Vec<PathBuf> = pages()
+        .into_iter()
+        .map(|page| page.canonicalize().unwrap())
+        .filter(|page| page.starts_with(&docs) && !page.ends_with("docs/README.md") && !listed.contains(page))
+        .collect();
+    assert!(unlisted.is_empty(), "docs/README.md does not lead to {unlisted:?}");
+    let chapters: Vec<String> =
+        prose(&contents).lines().filter_map(|line| line.strip_prefix("## ").map(str::to_owned)).collect();
+    assert_eq!(chapters, ["Start", "Install", "Migrate", "Operate", "Query", "Reference", "Internals"]);
+}
+
+#[test]
+fn the_readme_is_short_and_leads_into_the_book() {
+    let readme = root().join("README.md");
+    let lines = std::fs::read_to_string(&readme).unwrap().lines().count();
+    assert!(lines < README_LINES, "README.md has {lines} lines");
+    assert!(links(&readme).iter().any(|link| link == "docs/README.md"));
 }

@@ -11,6 +11,7 @@ pub(crate) use fuzz_smoke::fuzz_target;
 
 mod architecture;
 mod checkout;
+mod containers;
 mod counters;
 mod differential;
 mod documents;

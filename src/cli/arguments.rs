@@ -13,14 +13,14 @@ use clap::{Arg, ArgAction, Args, CommandFactory as _, FromArgMatches as _, Parse
 
 pub use between::{Compare, Elsewhere, Fill};
 pub use metrics::{
-    Cardinality, Catalog, CatalogList, Copy, Delete, Find, Info, Read, Rename, Top, Usage, Write,
+    Cardinality, Catalog, CatalogList, Copy, Delete, Find, Info, Read, Rename, Top, Usage, Watch, Write,
 };
 pub use moving::{
     Export, ExportCsv, ExportSelection, ExportTo, ExportWhisper, Import, ImportFrom, ImportKairosdb,
     ImportWhisper,
 };
 pub use upkeep::{
-    Backup, Clean, Dump, DumpWhat, Fsck, Reload, Repair, Restore, RetentionAction, RetentionCommand,
+    Backup, Clean, Dump, DumpWhat, Fsck, Health, Reload, Repair, Restore, RetentionAction, RetentionCommand,
     RetentionPlan, Schema, SchemaAction, Stats,
 };
 pub use users::{User, UserAction, UserAdd, UserList, UserRevoke};
@@ -92,26 +92,26 @@ impl Arguments {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Global options")]
 pub struct Global {
-    /// Configuration file [default: $PLUMBAGO_CONFIG, else plumbago.toml if it exists]
+    /// Configuration file [default: $PLUMBAGO_CONFIG, plumbago.toml, /etc/plumbago/plumbago.toml: the first that there is]
     #[arg(long, short, value_name = "FILE", global = true)]
     pub config: Option<PathBuf>,
     /// Set a configuration key; overrides file and environment, and may be repeated
-    #[arg(long, value_name = "KEY=VALUE")]
+    #[arg(long, value_name = "KEY=VALUE", hide_short_help = true)]
     pub set: Vec<String>,
-    /// Output format: text for people, JSON for programs
-    #[arg(long, value_enum, value_name = "FORM", default_value_t = Output::Text, global = true)]
+    /// Output format: tables and text for people, JSON or CSV for programs
+    #[arg(long, value_enum, value_name = "FORM", default_value_t = Output::Table, global = true)]
     pub output: Output,
     /// File with the token for a server that asks for a login [default: $PLUMBAGO_TOKEN, the token itself]
-    #[arg(long, value_name = "FILE", global = true)]
+    #[arg(long, value_name = "FILE", global = true, hide_short_help = true)]
     pub token_file: Option<PathBuf>,
     /// Log more; twice for even more. $PLUMBAGO_LOG takes a filter such as `plumbago::http=debug`
-    #[arg(long, short, action = ArgAction::Count, global = true, conflicts_with = "quiet")]
+    #[arg(long, short, action = ArgAction::Count, global = true, conflicts_with = "quiet", hide_short_help = true)]
     pub verbose: u8,
     /// Log less; twice for errors only
-    #[arg(long, short, action = ArgAction::Count, global = true)]
+    #[arg(long, short, action = ArgAction::Count, global = true, hide_short_help = true)]
     pub quiet: u8,
     /// Format of the log on stderr
-    #[arg(long, value_enum, value_name = "FORM", default_value_t = LogFormat::Text, global = true)]
+    #[arg(long, value_enum, value_name = "FORM", default_value_t = LogFormat::Text, global = true, hide_short_help = true)]
     pub log_format: LogFormat,
 }
 
@@ -119,9 +119,12 @@ pub struct Global {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Output {
     /// For people.
-    Text,
+    #[value(alias = "text")]
+    Table,
     /// For programs.
     Json,
+    /// For programs and spreadsheets: the same lists as in JSON.
+    Csv,
 }
 
 /// Format of the log.
@@ -172,16 +175,32 @@ pub enum Command {
   plumbago find 'servers.web*.cpu.{user,system}'
   plumbago find --output json 'servers.**.load'")]
     Find(Find),
-    /// Print the points of a target
+    /// Print the last values of a target, or all its points
     ///
     /// A target is a metric, a glob or an expression, as in /render. Times are Graphite's too: `-1h`, `now`, `noon
     /// yesterday`, `20260131`, seconds since 1970. Exits with 1 if no series matches.
+    ///
+    /// On a terminal there is a row for each series, with its last value, its extremes, the average of its points and a line
+    /// of blocks, each as high as the largest of its points. Into a pipe or a file, and with --points or --output csv, all points
+    /// are printed as CSV.
     #[command(after_help = "Examples:
   plumbago read servers.web1.cpu.load
+  plumbago read servers.web1.cpu.load --points
   plumbago read 'sumSeries(servers.*.requests)' --from -7d --until -1d
   plumbago read --url http://127.0.0.1:8080 servers.web1.cpu.load
   plumbago read --output json 'servers.web1.*' --from noon")]
     Read(Read),
+    /// Draw a target in the terminal, and go on drawing until Ctrl-C
+    ///
+    /// Asks the running server for it, again and again, and draws the first six series. While the server does not answer, the
+    /// last graph stays. Into a pipe or a file goes a line for each new point: the last one of each series, and then those that
+    /// follow. The newest slot may come again with another value. Exits with 1 if no series matches.
+    #[command(after_help = "Examples:
+  plumbago watch servers.web1.cpu.load
+  plumbago watch 'servers.*.requests' --from -1h --every 1m
+  plumbago watch --url http://127.0.0.1:8080 'sumSeries(servers.*.requests)'
+  plumbago watch servers.web1.cpu.load | tee -a cpu.csv")]
+    Watch(Watch),
     /// Write one point
     ///
     /// Exits with 0 if the point is stored and durable. If the point is rejected, the error names the reason, as
@@ -345,6 +364,15 @@ pub enum Command {
   plumbago retention plan && plumbago reload
   plumbago reload --url http://127.0.0.1:8080")]
     Reload(Reload),
+    /// Ask a running server whether it works
+    ///
+    /// Exits with 0 if queries and writes work, and otherwise with 1 and the reason, as GET /health/ready. It needs no login, so it
+    /// serves as the health check of a container.
+    #[command(after_help = "Examples:
+  plumbago health
+  plumbago health --live                         only whether the process answers
+  plumbago health --url http://127.0.0.1:8080")]
+    Health(Health),
     /// Back up the store into a directory, while the server runs or when it is stopped
     ///
     /// Everything that was accepted before the command is in the backup, and senders do not wait for it. Blocks are hard links if DIR is

@@ -19,8 +19,8 @@ pub(super) fn run(
 ) -> anyhow::Result<()> {
     let rules = Rules::open(&loaded.config.rules, Arc::default())?;
     match (&arguments.name, output) {
-        (None, Output::Text) => print_settings(loaded, out)?,
-        (None, Output::Json) => print_json(&settings_json(loaded), out)?,
+        (None, Output::Table) => print_settings(loaded, out)?,
+        (None, output) => output.indented(out, &settings_json(loaded))?,
         (Some(name), output) => {
             let limit = loaded.config.ingest.max_name_bytes;
             let outcome = rules.map(|rules| rules.outcome(name)).unwrap_or_default();
@@ -28,25 +28,20 @@ pub(super) fn run(
             let stored = operations::canonical_name(stored, limit).map_err(|e| UsageError(e.to_string()))?;
             let matched = loaded.config.retention.policy_for(&stored);
             match output {
-                Output::Text => {
+                Output::Table => {
                     print_outcome(&outcome, out)?;
                     print_policy(&stored, &matched, out)?;
                     check_quota::print(&loaded.config.quotas, &stored, out)?;
                 }
-                Output::Json => {
+                Output::Json | Output::Csv => {
                     let quotas = check_quota::json(&loaded.config.quotas, &stored);
                     let rules = json!({ "refused": outcome.refused, "aggregates": outcome.aggregates, "quotas": quotas });
-                    print_json(&with(policy_json(&stored, &matched), rules), out)?;
+                    output.indented(out, &with(policy_json(&stored, &matched), rules))?;
                 }
             }
         }
     }
     Ok(())
-}
-
-fn print_json(value: &Value, out: &mut dyn Write) -> anyhow::Result<()> {
-    serde_json::to_writer_pretty(&mut *out, value)?;
-    Ok(writeln!(out)?)
 }
 
 /// TOML that gives the same configuration if it is read again from the same working directory.

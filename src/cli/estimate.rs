@@ -44,7 +44,7 @@ pub(super) fn run(
     let disk = disk_bytes(&retention, metrics);
     let in_cassandra = |stage: &Stage| (partition_bytes(*stage), partitions(*stage));
     let memory = metrics * INDEX_BYTES + config.store.head_points as u64 * HEAD_BYTES;
-    if output == Output::Json {
+    if output.is_data() {
         let stages: Vec<_> = stages
             .iter()
             .zip(retention.stages())
@@ -56,7 +56,7 @@ pub(super) fn run(
             .collect();
         let report =
             json!({ "metrics": metrics, "stages": stages, "disk_bytes": disk, "memory_bytes": memory });
-        return Ok(writeln!(out, "{report:#}")?);
+        return Ok(output.indented(out, &report)?);
     }
     let rows: Vec<[String; 3]> = retention
         .stages()
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn the_formula_is_printed_with_its_figures() {
-        let text = estimate(Some("10s:1d,1m:30d"), Output::Text).unwrap();
+        let text = estimate(Some("10s:1d,1m:30d"), Output::Table).unwrap();
         assert!(
             text.contains("10s for 1 day") && text.contains("8640") && text.contains("16.5 MiB"),
             "{text}"
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn without_a_retention_it_is_the_configured_default_and_a_wrong_one_is_named() {
-        assert!(estimate(None, Output::Text).unwrap().contains("1h for 2 years"));
-        assert!(estimate(Some("10s"), Output::Text).unwrap_err().to_string().contains("`10s`"));
+        assert!(estimate(None, Output::Table).unwrap().contains("1h for 2 years"));
+        assert!(estimate(Some("10s"), Output::Table).unwrap_err().to_string().contains("`10s`"));
     }
 }

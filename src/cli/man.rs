@@ -20,7 +20,7 @@ const CHAPTERS: [(&str, &[&str]); 3] = [
     (
         "FILES",
         &[
-            "plumbago.toml in the working directory is the configuration if no other is named.",
+            "plumbago.toml in the working directory is the configuration if no other is named, and /etc/plumbago/plumbago.toml if it is not there.",
             "storage-schemas.conf and storage-aggregation.conf beside it are read as carbon reads them.",
             "plumbago-data in the working directory holds the data, unless store.path says otherwise.",
         ],

@@ -5,11 +5,16 @@
 mod arguments;
 mod check_config;
 mod check_quota;
+mod csv;
 mod estimate;
 mod logging;
+mod look;
 pub mod man;
 mod operations;
+mod plot;
 pub mod progress;
+mod report;
+mod sparkline;
 mod table;
 mod words;
 
@@ -19,13 +24,14 @@ use std::process::ExitCode;
 pub use arguments::{
     Arguments, Backup, Cardinality, Catalog, CatalogList, CheckConfig, Clean, Command, Compare, Completions,
     Copy, Delete, Dump, DumpWhat, Elsewhere, Estimate, Export, ExportCsv, ExportSelection, ExportTo,
-    ExportWhisper, Fill, Find, Fsck, Global, Import, ImportFrom, ImportKairosdb, ImportWhisper, Info,
+    ExportWhisper, Fill, Find, Fsck, Global, Health, Import, ImportFrom, ImportKairosdb, ImportWhisper, Info,
     LogFormat, ManPage, Output, Read, Reload, Rename, Repair, Restore, RetentionAction, RetentionCommand,
     RetentionPlan, Schema, SchemaAction, Server, Stats, Top, Usage, User, UserAction, UserAdd, UserList,
-    UserRevoke, Write,
+    UserRevoke, Watch, Write,
 };
 
 use crate::config::{ConfigError, Loaded, Sources};
+use look::{Look, Paint};
 
 /// The command line is wrong.
 #[derive(Debug, thiserror::Error)]
@@ -58,6 +64,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         Command::CheckConfig(args) => to_stdout(|out| check_config::run(&loaded, args, output, out)),
         Command::Find(args) => operations::find(config, args, output),
         Command::Read(args) => operations::read(config, args, output),
+        Command::Watch(args) => operations::watch(config, args, output),
         Command::Write(args) => operations::write(config, args),
         Command::Delete(args) => operations::delete(config, args, output),
         Command::Rename(args) => operations::rename(config, args, output),
@@ -76,6 +83,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
             operations::retention_plan(config, args, output)
         }
         Command::Reload(args) => operations::reload(config, args, output),
+        Command::Health(args) => operations::health(config, args, output),
         Command::Backup(args) => operations::backup(config, args, output),
         Command::Restore(args) => operations::restore(config, args, output),
         Command::Fsck(args) => operations::fsck(config, args, output),
@@ -96,6 +104,11 @@ pub fn exit_code(error: &anyhow::Error) -> ExitCode {
     }
     let wrong_input = error.chain().any(|cause| cause.is::<UsageError>() || cause.is::<ConfigError>());
     if wrong_input { ExitCode::from(2) } else { ExitCode::FAILURE }
+}
+
+/// What messages begin with, in the colour of errors on a terminal.
+pub fn own_name() -> String {
+    Look::of_stderr().paint(Paint::Wrong, "plumbago:")
 }
 
 /// The error and its causes in one line. A cause that the error already names is not repeated.

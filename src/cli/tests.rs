@@ -97,7 +97,7 @@ fn the_time_zone_is_checked_when_the_config_is_read() {
 fn the_settings_are_printed_as_toml_with_their_origins() {
     let toml = "[query]\nmax_series = 7\n[ingest]\nidle_timeout = 90\n\
                 [[retention.rule]]\npattern = 'x'\nretentions = '1m:1h'\n";
-    let text = check(toml, None, Output::Text).unwrap();
+    let text = check(toml, None, Output::Table).unwrap();
     assert!(text.starts_with("# read from plumbago.toml\nquota = []"), "{text}");
     assert!(text.contains("\n\n[listen]\nhttp = \"127.0.0.1:8080\" "), "{text}");
     let line = |start: &str| text.lines().find(|l| l.starts_with(start)).unwrap_or_default().to_owned();
@@ -107,7 +107,7 @@ fn the_settings_are_printed_as_toml_with_their_origins() {
     assert!(text.contains("#   rule \"rule 1\" at plumbago.toml:5, pattern x: 1m for 1 hour\n"), "{text}");
 
     // What was printed gives the same configuration again.
-    let again = check(&text, Some("x"), Output::Text).unwrap();
+    let again = check(&text, Some("x"), Output::Table).unwrap();
     assert!(again.contains("retention    1m for 1 hour\n"), "{again}");
 }
 
@@ -127,7 +127,7 @@ const RULES: &str = "[[retention.rule]]\nname = 'web'\npattern = '^web'\nretenti
 #[test]
 fn the_rules_of_a_name_are_explained_in_words() {
     assert_eq!(
-        check(RULES, Some("web..cpu"), Output::Text).unwrap(),
+        check(RULES, Some("web..cpu"), Output::Table).unwrap(),
         "name         web.cpu\n\
          retention    10s for 1 day, 1m for 30 days\n\
          \x20            from rule \"web\" at plumbago.toml:1, pattern ^web\n\
@@ -135,7 +135,7 @@ fn the_rules_of_a_name_are_explained_in_words() {
          \x20            from rule \"web\" at plumbago.toml:1, pattern ^web\n"
     );
     assert_eq!(
-        check("", Some("other"), Output::Text).unwrap(),
+        check("", Some("other"), Output::Table).unwrap(),
         "name         other\n\
          retention    10s for 1 day, 1m for 30 days, 1h for 2 years\n\
          \x20            no rule matches: from retention.default\n\
@@ -165,22 +165,22 @@ fn names_that_cannot_be_stored_are_refused_with_the_reason() {
         ("...".to_owned(), "no component"),
         ("a\tb".to_owned(), "control character"),
     ] {
-        let error = check("", Some(&name), Output::Text).unwrap_err();
+        let error = check("", Some(&name), Output::Table).unwrap_err();
         assert!(error.to_string().contains(reason), "{error}");
         assert!(error.is::<UsageError>());
     }
-    assert!(check("", Some(&vec!["c"; 63].join(".")), Output::Text).is_ok());
+    assert!(check("", Some(&vec!["c"; 63].join(".")), Output::Table).is_ok());
 }
 
 #[test]
 fn a_password_is_not_shown() {
     let toml = "[store.cassandra]\npassword = 'open sesame'\n";
-    for output in [Output::Text, Output::Json] {
+    for output in [Output::Table, Output::Json] {
         let text = check(toml, None, output).unwrap();
         assert!(text.contains("password"), "{text}");
         assert!(!text.contains("sesame"), "{text}");
     }
-    assert!(check(toml, None, Output::Text).unwrap().contains("# password is set, and not shown"));
+    assert!(check(toml, None, Output::Table).unwrap().contains("# password is set, and not shown"));
 }
 
 #[test]

@@ -14,7 +14,8 @@ Plumbago runs without any configuration. You can set a key in three places; the 
 
 1. a flag: `--set section.key=value`, repeatable;
 2. an environment variable: `PLUMBAGO_SECTION__KEY=value` (two underscores for each dot);
-3. a TOML file: `--config FILE`, else the file `PLUMBAGO_CONFIG` names, else `plumbago.toml` in the working directory.
+3. a TOML file: `--config FILE`, else the file `PLUMBAGO_CONFIG` names, else `plumbago.toml` in the working directory,
+   else `/etc/plumbago/plumbago.toml`, where packages put it.
 
 `plumbago check-config` prints every key with its value and where it was set. `plumbago check-config NAME` says which retention,
 aggregation and quota a metric gets, and from which rule. An unknown key is an error in all three places.

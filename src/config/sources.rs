@@ -8,6 +8,8 @@ use super::{ConfigError, Origin, Settings};
 
 /// The file that is read when no other is named.
 pub const FILE_NAME: &str = "plumbago.toml";
+/// Where packages put it.
+const SYSTEM_FILE: &str = "/etc/plumbago/plumbago.toml";
 /// The variable that names a file when no flag does.
 pub const FILE_VARIABLE: &str = "PLUMBAGO_CONFIG";
 
@@ -23,7 +25,8 @@ pub struct Sources {
 }
 
 impl Sources {
-    /// Those of this process: `--config`, else `PLUMBAGO_CONFIG`, else `plumbago.toml` in the working directory if it is there.
+    /// Those of this process: `--config`, else `PLUMBAGO_CONFIG`, else `plumbago.toml` in the working directory
+    /// or the one of the packages, if it is there.
     pub fn of_process(config: Option<PathBuf>, flags: Vec<String>) -> Self {
         let file = choose_file(config, std::env::var_os(FILE_VARIABLE), Path::exists);
         Self { file, environment: std::env::vars_os().collect(), flags }
@@ -67,8 +70,8 @@ fn choose_file(
     exists: impl Fn(&Path) -> bool,
 ) -> Option<PathBuf> {
     let named = variable.filter(|name| !name.is_empty()).map(PathBuf::from);
-    let here = || Some(PathBuf::from(FILE_NAME)).filter(|path| exists(path));
-    flag.or(named).or_else(here)
+    let there = |path: &str| Some(PathBuf::from(path)).filter(|path| exists(path));
+    flag.or(named).or_else(|| there(FILE_NAME)).or_else(|| there(SYSTEM_FILE))
 }
 
 #[cfg(test)]
@@ -77,12 +80,15 @@ mod tests {
 
     #[test]
     fn the_file_is_the_flag_else_the_variable_else_the_one_that_is_there() {
-        let choose = |flag: Option<&str>, variable: Option<&str>, there: bool| {
-            choose_file(flag.map(PathBuf::from), variable.map(OsString::from), |_| there)
+        let choose = |flag: Option<&str>, variable: Option<&str>, there: &[&str]| {
+            let exists = |path: &Path| there.iter().any(|there| path == Path::new(there));
+            choose_file(flag.map(PathBuf::from), variable.map(OsString::from), exists)
         };
-        assert_eq!(choose(Some("a"), Some("b"), true), Some("a".into()));
-        assert_eq!(choose(None, Some("b"), true), Some("b".into()));
-        assert_eq!(choose(None, Some(""), true), Some(FILE_NAME.into()));
-        assert_eq!(choose(None, None, false), None);
+        let both = [FILE_NAME, SYSTEM_FILE];
+        assert_eq!(choose(Some("a"), Some("b"), &both), Some("a".into()));
+        assert_eq!(choose(None, Some("b"), &both), Some("b".into()));
+        assert_eq!(choose(None, Some(""), &both), Some(FILE_NAME.into()));
+        assert_eq!(choose(None, None, &[SYSTEM_FILE]), Some(SYSTEM_FILE.into()));
+        assert_eq!(choose(None, None, &[]), None);
     }
 }

@@ -18,6 +18,9 @@ use plumbago_model::{Cancel, MetricId, Phase, QueryError, Scope, Span, Stretch};
 /// Series deleted in one go: cuts wait for each.
 const DELETE_BATCH: usize = 10_000;
 
+/// How far ahead of the clock a query of a cluster reads that has no end: the clocks of its servers differ.
+const OPEN_END_SECS: u32 = 60;
+
 /// Bytes of a series that was found, beside its name and its samples.
 const SERIES_BYTES: usize = 200;
 
@@ -60,7 +63,9 @@ impl Engine {
         range: (i64, i64),
         cancel: &Cancel,
     ) -> Result<Vec<Read>, QueryError> {
-        let Some(seconds) = self.seconds(range) else { return Ok(Vec::new()) };
+        let Some(seconds) = self.seconds(range).map(|seconds| self.within_reason(seconds, range)) else {
+            return Ok(Vec::new());
+        };
         cancel.begin(Phase::Plan);
         let windows = self.phase(LabelledPhase::Windows, || Ok((self.points.windows(seconds), ())))?;
         if windows.0 == 0 {
@@ -185,6 +190,16 @@ impl Engine {
         let second = |millis: i64| u32::try_from(millis.max(0) / 1000).unwrap_or(u32::MAX);
         let spans_known = self.store.upstream.is_sole_writer();
         Some(Seconds { from: second(first), until: second(last), now: now(), spans_known })
+    }
+
+    /// What is read of an end that lies ahead. A cluster would be asked for every partition up to there.
+    fn within_reason(&self, seconds: Seconds, (_, last): (i64, i64)) -> Seconds {
+        if seconds.spans_known {
+            return seconds;
+        }
+        let most = u32::try_from(self.config.ingest.max_future.as_secs()).unwrap_or(u32::MAX);
+        let ahead = if last == i64::MAX { OPEN_END_SECS.min(most) } else { most };
+        Seconds { until: seconds.until.min(seconds.now.saturating_add(ahead)), ..seconds }
     }
 
     /// Does a phase of a query, in a span with what it counted.

@@ -20,6 +20,7 @@ mod fsck;
 mod labelled;
 mod local_metrics;
 mod memos;
+mod notify;
 mod own_metrics;
 mod recent;
 mod rename;

@@ -13,6 +13,7 @@ use tokio::sync::watch;
 use super::background::Background;
 use super::confined::ports;
 use super::engine::Engine;
+use super::notify::Notifier;
 use super::sockets::{Reserved, Sockets, certificate};
 use super::system;
 use crate::auth::Doorman;
@@ -26,6 +27,8 @@ use plumbago_model::count;
 /// Runs the server until Ctrl-C or SIGTERM; then drains and returns.
 pub fn run(loaded: Loaded, sources: Sources) -> Result<()> {
     let Loaded { config, settings, .. } = loaded;
+    let manager = Notifier::of_environment();
+    manager.status("opening the store");
     system::make_room_for_files(&config);
     let (ingest, queries) = runtimes(&config)?;
     let sockets = ingest.block_on(Sockets::bind(&config.listen, config.ingest.udp))?;
@@ -75,23 +78,16 @@ pub fn run(loaded: Loaded, sources: Sources) -> Result<()> {
         sockets.start(&receiver, &engine, recent)
     };
     let api = (listeners.http.is_some() || listeners.https.is_some()).then(|| {
-        let backend: Arc<dyn Backend> = Arc::<Engine>::clone(&engine);
-        let service = Service {
-            http: engine.config.http.clone(),
-            query: Arc::new(engine.config.query.clone()),
-            kairosdb: Arc::new(engine.config.kairosdb.clone()),
-            ceres: Arc::new(engine.config.ceres.clone()),
-            auth: engine.config.auth.clone(),
-            doorman,
-            telemetry: Arc::clone(&engine.telemetry),
-            ..Service::of(backend)
-        };
+        let service = service(&engine, doorman);
         let _inside = queries.enter();
         let api = queries.spawn(http::serve(listeners, service, stopping));
         engine.supervisor.watch("http", api)
     });
+    let metrics = count(engine.index.read().len(), "metric");
+    manager.ready(&format!("running, with {metrics} at the start"), [ingest.handle(), queries.handle()])?;
     queries.block_on(until_the_end(&engine, signals));
     engine.supervisor.expect_ends();
+    manager.stopping();
     eprintln!("stopping: reading what senders have already sent");
     stop.send_replace(true);
     engine.backup.stop();
@@ -126,6 +122,21 @@ pub fn run(loaded: Loaded, sources: Sources) -> Result<()> {
     engine.store.upstream.leave(&*engine);
     say_stopped(engine.store.upstream.spooled_points());
     Ok(())
+}
+
+/// What the HTTP listeners serve.
+fn service(engine: &Arc<Engine>, doorman: Option<Arc<Doorman>>) -> Service {
+    let backend: Arc<dyn Backend> = Arc::<Engine>::clone(engine);
+    Service {
+        http: engine.config.http.clone(),
+        query: Arc::new(engine.config.query.clone()),
+        kairosdb: Arc::new(engine.config.kairosdb.clone()),
+        ceres: Arc::new(engine.config.ceres.clone()),
+        auth: engine.config.auth.clone(),
+        doorman,
+        telemetry: Arc::clone(&engine.telemetry),
+        ..Service::of(backend)
+    }
 }
 
 fn say_stopped(spooled: Option<u64>) {

@@ -35,6 +35,8 @@ fn clients_of_every_door_meet_on_one_series_of_a_cluster() {
     // Another server, whose directory knows nothing, reads the same from the cluster.
     let two = with_doors(settings).start();
     let t = points[0].1;
+    let known = format!("/tags/findSeries?expr=name={metric}&expr=host=web1");
+    until("the other server's names", || two.get(&known).body.contains(&metric));
     until("the other server's points", || two.points(&target, t - 1, t + 10) == points);
     let query =
         json!({ "start_absolute": t * 1000, "metrics": [{ "name": metric, "tags": { "host": "web1" } }] });

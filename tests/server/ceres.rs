@@ -159,6 +159,43 @@ fn bad_items_are_named_and_good_ones_are_stored() {
 }
 
 #[test]
+fn a_long_body_is_stored_in_parts_and_keeps_the_places_of_its_items() {
+    let server = Setup::new().set("kairosdb.max_errors", "3").start();
+    let t = now() - 10_000;
+    // Three points of each: more than are stored at once.
+    let mut items: Vec<Value> = (0..6000).map(|second| item("h-1", t + second, second as f64)).collect();
+    for bad in [10, 5000, 5001, 5999] {
+        items[bad]["tags"] = json!({});
+    }
+    let (status, said) = post(&server, &json!(items));
+    assert_eq!((status, &said["stored"], &said["failed"]), (400, &json!(5996), &json!(4)), "{said}");
+    let places: Vec<u64> =
+        said["errors"].as_array().unwrap().iter().map(|error| error["item"].as_u64().unwrap()).collect();
+    assert_eq!(places, [10, 5000, 5001]);
+    assert_eq!(server.counter("plumbago_points_stored_total"), 3 * 5996);
+    let path = query("&aggregator=count&granularity=PT1H", t - 3600, t + 7200);
+    let counted = &server.json(&path)[0]["values"];
+    let sum: f64 = counted.as_object().unwrap().values().map(|count| count.as_f64().unwrap()).sum();
+    assert_eq!(sum, 5996.0);
+}
+
+/// The point is stored, the series beside it are not: the client is told, and may send the same again.
+#[test]
+fn an_item_whose_extremes_find_no_room_is_named() {
+    let server = Setup::new().set("ingest.max_metrics", "2").start();
+    let t = now() - 10;
+    let (status, said) = post(&server, &json!([item("h-1", t, 1.0)]));
+    assert_eq!((status, &said["stored"], &said["failed"]), (400, &json!(0), &json!(1)), "{said}");
+    let message = said["errors"][0]["message"].as_str().unwrap();
+    assert!(message.contains("extremes are not") && message.contains("cpu_idle_max"), "{message}");
+    assert_eq!(server.json(&query("", t, t + 1))[0]["values"], json!({ iso(t): 1.0 }));
+    // Where the metric itself finds no room, nothing of the item is stored.
+    assert_eq!(post(&server, &item("h-2", t, 1.0)).0, 400);
+    let names = server.json("/tags/findSeries?expr=host=h-2");
+    assert_eq!(names, json!([]));
+}
+
+#[test]
 fn a_curl_of_ceres_a_carbon_line_and_a_render_meet_on_one_series() {
     let server = Setup::new().start();
     let t = now() - 60;

@@ -17,7 +17,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 /// Nothing a test waits for takes this long unless it never comes.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Settings of a server that is to be started.
 pub(crate) struct Setup {
@@ -467,7 +467,8 @@ fn lines_of(pipe: impl std::io::Read + Send + 'static) -> Receiver<String> {
     receiver
 }
 
-fn collect(mut pipe: impl std::io::Read + Send + 'static) -> Arc<Mutex<String>> {
+/// Reads a pipe to its end, on a thread of its own.
+pub(crate) fn collect(mut pipe: impl std::io::Read + Send + 'static) -> Arc<Mutex<String>> {
     let text = Arc::new(Mutex::new(String::new()));
     let kept = Arc::clone(&text);
     std::thread::spawn(move || {

@@ -50,7 +50,9 @@ impl Place {
         let config = format!("{CONFIG}[listen]\nhttp = '{http}'\n");
         std::fs::write(self.work().join("plumbago.toml"), config).unwrap();
     }
+}
 
+impl Stage for Place {
     fn start(&mut self) {
         let config = self.work().join("plumbago.toml");
         let setup = Setup::new().environment("PLUMBAGO_CONFIG", config.to_str().unwrap());
@@ -64,8 +66,7 @@ impl Place {
         self.configure("127.0.0.1:0");
     }
 
-    /// What a command prints, stdout and stderr together.
-    fn run(&self, line: &str) -> String {
+    fn run(&mut self, line: &str, _: &dyn Fn(&str) -> bool) -> String {
         let address = self.server.as_ref().map_or_else(|| SHOWN.to_owned(), |server| server.http.to_string());
         let mut command = Command::new("sh");
         let path = std::env::var("PATH").unwrap_or_default();
@@ -80,6 +81,16 @@ impl Place {
         let text = String::from_utf8(output.stdout).unwrap();
         text.replace(&address, SHOWN).replace(work.to_str().unwrap(), "/srv")
     }
+}
+
+/// Where the commands of a page run.
+pub(crate) trait Stage {
+    /// Starts the server of the page.
+    fn start(&mut self);
+    /// Stops it.
+    fn stop(&mut self);
+    /// What a command prints, stdout and stderr together. `is_right` says whether it is what the page has.
+    fn run(&mut self, line: &str, is_right: &dyn Fn(&str) -> bool) -> String;
 }
 
 /// One piece of the page.
@@ -170,8 +181,13 @@ fn every_call_of_ceres_clients_answers_what_the_page_says() {
 }
 
 fn check_page(name: &str) {
+    check_page_on(name, &mut Place::new());
+}
+
+/// Runs the commands of a page, and fails if one prints something else than the page has.
+pub(crate) fn check_page_on(name: &str, place: &mut dyn Stage) {
     let written = std::fs::read_to_string(page(name)).unwrap();
-    let (mut place, mut text, mut wrong) = (Place::new(), String::new(), Vec::new());
+    let (mut text, mut wrong) = (String::new(), Vec::new());
     let mut push = |line: &str| text = std::mem::take(&mut text) + line + "\n";
     for piece in pieces(&written) {
         match piece {
@@ -179,10 +195,11 @@ fn check_page(name: &str) {
             Piece::Start => place.start(),
             Piece::Stop => place.stop(),
             Piece::Run(command, said) => {
-                let printed = place.run(&command);
+                let is_right = |printed: &str| all_match(&said, &printed.lines().collect::<Vec<_>>());
+                let printed = place.run(&command, &is_right);
                 let lines: Vec<&str> = printed.lines().collect();
                 push(&format!("$ {command}"));
-                if all_match(&said, &lines) {
+                if is_right(&printed) {
                     said.iter().for_each(|line| push(line));
                 } else {
                     wrong.push(format!("$ {command}\n{printed}"));

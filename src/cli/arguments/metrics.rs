@@ -25,6 +25,28 @@ pub struct Read {
     /// End of the time window
     #[arg(long, value_name = "TIME", default_value = "now", allow_hyphen_values = true)]
     pub until: String,
+    /// Print all points as CSV, also on a terminal
+    #[arg(long)]
+    pub points: bool,
+    /// Print last value, extremes and a line for each series, also into a pipe
+    #[arg(long, conflicts_with = "points")]
+    pub summary: bool,
+    /// Which server to ask.
+    #[command(flatten)]
+    pub server: Server,
+}
+
+/// Arguments of `watch`.
+#[derive(Clone, Debug, Args)]
+pub struct Watch {
+    /// A metric, a glob or an expression
+    pub target: String,
+    /// Start of the graph; it ends now
+    #[arg(long, value_name = "TIME", default_value = "-10min", allow_hyphen_values = true)]
+    pub from: String,
+    /// How often to ask the server, such as 2s or 1m
+    #[arg(long, value_name = "TIME", default_value = "10s")]
+    pub every: String,
     /// Which server to ask.
     #[command(flatten)]
     pub server: Server,

@@ -51,6 +51,17 @@ pub struct Reload {
     pub url: Option<String>,
 }
 
+/// Arguments of `health`.
+#[derive(Clone, Debug, Args)]
+pub struct Health {
+    /// Only ask whether the process answers
+    #[arg(long)]
+    pub live: bool,
+    /// Which server to ask.
+    #[command(flatten)]
+    pub server: Server,
+}
+
 /// Arguments of `backup`.
 #[derive(Clone, Debug, Args)]
 pub struct Backup {

@@ -29,8 +29,8 @@ pub(in crate::cli) fn backup(config: &Config, arguments: &Backup, output: Output
         Door::Store(engine) => shown(|| Some(engine.backup_state()), || Ok(engine.back_up(&dir)?))?,
     };
     to_stdout(|out| match output {
-        Output::Json => Ok(writeln!(out, "{}", serde_json::to_string(&made)?)?),
-        Output::Text => {
+        Output::Json | Output::Csv => Ok(output.line(out, &serde_json::to_value(&made)?)?),
+        Output::Table => {
             let BackedUp { number, files, bytes, linked, copied, copied_bytes, kept, removed, .. } = &made;
             let (files, copied_bytes) = (words::count(*files, "file"), words::size(*copied_bytes));
             writeln!(out, "backup {number} in {}: {files}, {}", made.dir.display(), words::size(*bytes))?;
@@ -114,11 +114,11 @@ pub(in crate::cli) fn restore(config: &Config, arguments: &Restore, output: Outp
 fn print_checked(verified: &Verified, output: Output) -> Result<()> {
     let (files, bytes, taken) = (verified.files(), verified.bytes(), verified.taken());
     to_stdout(|out| match output {
-        Output::Json => {
+        Output::Json | Output::Csv => {
             let fields = json!({ "files": files, "bytes": bytes, "taken": taken, "lost": verified.lost() });
-            Ok(writeln!(out, "{fields}")?)
+            Ok(output.line(out, &fields)?)
         }
-        Output::Text => {
+        Output::Table => {
             let (files, bytes) = (words::count(files, "file"), words::size(bytes));
             Ok(writeln!(out, "{files}, {bytes}: every checksum is right; as of {}", time(taken))?)
         }
@@ -128,14 +128,14 @@ fn print_checked(verified: &Verified, output: Output) -> Result<()> {
 fn print_restored(path: &Path, verified: &Verified, restored: &Restored, output: Output) -> Result<()> {
     let (files, bytes, taken) = (verified.files(), verified.bytes(), verified.taken());
     to_stdout(|out| match output {
-        Output::Json => {
+        Output::Json | Output::Csv => {
             let fields = json!({
                 "path": path, "metrics": restored.metrics, "files": files, "written": restored.files,
                 "bytes": bytes, "taken": taken, "lost": verified.lost(),
             });
-            Ok(writeln!(out, "{fields}")?)
+            Ok(output.line(out, &fields)?)
         }
-        Output::Text => {
+        Output::Table => {
             let (metrics, files) = (words::count(restored.metrics, "metric"), words::count(files, "file"));
             let (path, bytes) = (path.display(), words::size(bytes));
             Ok(writeln!(out, "{metrics} in {path}: {files}, {bytes}, as of {}", time(taken))?)

@@ -23,8 +23,8 @@ pub(in crate::cli) fn cardinality(config: &Config, arguments: &Cardinality, outp
         },
     };
     to_stdout(|out| match output {
-        Output::Json => Ok(writeln!(out, "{counted:#}")?),
-        Output::Text => print(&counted, out),
+        Output::Json | Output::Csv => Ok(output.indented(out, &counted)?),
+        Output::Table => print(&counted, out),
     })
 }
 

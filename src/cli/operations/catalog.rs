@@ -20,8 +20,8 @@ pub(in crate::cli) fn catalog(config: &Config, arguments: &Catalog, output: Outp
         Door::Server(server) => ask(&server, arguments)?,
     };
     to_stdout(|out| match output {
-        Output::Json => Ok(writeln!(out, "{listed:#}")?),
-        Output::Text => print(arguments, &listed, out),
+        Output::Json | Output::Csv => Ok(output.indented(out, &listed)?),
+        Output::Table => print(arguments, &listed, out),
     })
 }
 

@@ -122,8 +122,9 @@ impl Order {
         }
         meter::clear();
         to_stdout(|out| {
-            if output == Output::Json {
-                writeln!(out, "{}", json!({ "copied": !self.trial, "metrics": lines, "refused": refused }))?;
+            if output.is_data() {
+                let report = json!({ "copied": !self.trial, "metrics": lines, "refused": refused });
+                output.line(out, &report)?;
             } else {
                 for line in &lines {
                     let text = |key: &str| line[key].as_str().unwrap_or_default();

@@ -53,11 +53,13 @@ fn stretch(config: &Config, arguments: &Delete) -> Result<(u32, u32)> {
 fn print(deleted: &DeletedRange, output: Output) -> Result<()> {
     to_stdout(|out| {
         match output {
-            Output::Json => {
+            Output::Json | Output::Csv => {
                 let fields = json!({ "deleted": deleted.deleted, "metrics": deleted.metrics });
-                writeln!(out, "{fields}")?;
+                output.line(out, &fields)?;
             }
-            Output::Text => deleted.metrics.iter().try_for_each(|metric| writeln!(out, "{}", metric.name))?,
+            Output::Table => {
+                deleted.metrics.iter().try_for_each(|metric| writeln!(out, "{}", metric.name))?
+            }
         }
         let sum =
             |count: fn(&crate::http::DeletedSlots) -> u64| deleted.metrics.iter().map(count).sum::<u64>();

@@ -23,8 +23,8 @@ pub(in crate::cli) fn fsck(config: &Config, arguments: &Fsck, output: Output) ->
     };
     let Checked { metrics, blocks, bytes, log_records, problems, remarks } = &checked;
     to_stdout(|out| {
-        if output == Output::Json {
-            return Ok(writeln!(out, "{:#}", json!(checked))?);
+        if output.is_data() {
+            return Ok(output.indented(out, &json!(checked))?);
         }
         let counts =
             [(metrics, "metric"), (blocks, "block")].map(|(number, noun)| words::count(*number, noun));
@@ -87,13 +87,13 @@ fn row_key(hex: &str, output: Output) -> Result<()> {
     let begins = jiff::Timestamp::from_millisecond(key.row_time)
         .map_or_else(|_| "a time beyond the calendar".to_owned(), |time| time.to_string());
     let fields = match output {
-        Output::Json => {
+        Output::Json | Output::Csv => {
             let tags: serde_json::Map<_, _> =
                 key.tags.iter().map(|(key, value)| (key.clone(), json!(value))).collect();
             json!({ "metric": key.metric, "row_time": key.row_time, "row_begins": begins,
                 "data_type": key.data_type, "tags": tags })
         }
-        Output::Text => {
+        Output::Table => {
             let tags = key.tags.iter().map(|(key, value)| format!("{key} = {value}"));
             json!({ "metric": key.metric, "row_begins": format!("{begins} ({})", key.row_time),
                 "data_type": data_type, "tags": tags.collect::<Vec<_>>() })
@@ -111,7 +111,7 @@ mod tests {
         for (hex, says) in
             [("abc", "hexadecimal"), ("zz", "hexadecimal"), ("é0", "hexadecimal"), ("61", "no zero byte")]
         {
-            let error = row_key(hex, Output::Text).unwrap_err();
+            let error = row_key(hex, Output::Table).unwrap_err();
             assert!(error.is::<UsageError>() && error.to_string().contains(says), "{error}");
         }
     }

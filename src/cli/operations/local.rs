@@ -78,8 +78,10 @@ pub(super) fn du(config: &Config, arguments: &Usage, output: Output) -> Result<(
     };
     to_stdout(|out| {
         match output {
-            Output::Json => writeln!(out, "{}", json!({ "metrics": used.metrics, "bytes": used.bytes }))?,
-            Output::Text => {
+            Output::Json | Output::Csv => {
+                output.line(out, &json!({ "metrics": used.metrics, "bytes": used.bytes }))?;
+            }
+            Output::Table => {
                 writeln!(out, "{} in {}", words::size(used.bytes), words::count(used.metrics, "metric"))?;
             }
         }
@@ -102,8 +104,8 @@ pub(super) fn stats(config: &Config, arguments: &Stats, output: Output) -> Resul
     let in_words =
         |text: &String| text.parse().map_or_else(|_| text.clone(), |policy| words::policy(&policy));
     let fields = match output {
-        Output::Json => json!(stats),
-        Output::Text => json!({
+        Output::Json | Output::Csv => json!(stats),
+        Output::Table => json!({
             "path": stats.path, "metrics": stats.metrics, "blocks": words::size(stats.block_bytes),
             "points_in_log": stats.points_in_log, "index_in_memory": words::size(stats.index_bytes),
             "policies": stats.policies.iter().map(in_words).collect::<Vec<_>>(),
@@ -130,8 +132,8 @@ pub(super) fn info(config: &Config, arguments: &Info, output: Output) -> Result<
     let time = words::moment;
     let never = || "never".to_owned();
     let (size_key, size) = match output {
-        Output::Json => ("block_bytes", json!(found.bytes)),
-        Output::Text => ("in_blocks", json!(words::size(found.bytes))),
+        Output::Json | Output::Csv => ("block_bytes", json!(found.bytes)),
+        Output::Table => ("in_blocks", json!(words::size(found.bytes))),
     };
     let mut fields = json!({
         "name": name,

@@ -8,6 +8,7 @@
 //! Two commands need the files to themselves: `restore`, which makes a data directory, and `dump` of a catalogue, whose database only
 //! one process can open.
 
+mod answer;
 mod backup;
 mod between;
 mod cardinality;
@@ -16,6 +17,7 @@ mod cluster;
 mod copy;
 mod door;
 mod erase;
+mod health;
 mod inspect;
 mod local;
 mod meter;
@@ -27,13 +29,16 @@ mod rename;
 mod retention;
 mod schema;
 mod secure;
+mod summary;
 mod token;
 mod top;
 mod transport;
 mod users;
+mod watch;
 mod write;
 
-use std::io::IsTerminal as _;
+use std::io::{self, IsTerminal as _};
+use std::os::unix::fs::MetadataExt as _;
 
 use anyhow::{Result, anyhow, bail};
 use serde_json::{Value, json};
@@ -43,6 +48,7 @@ pub(super) use between::{compare, fill};
 pub(super) use cardinality::cardinality;
 pub(super) use catalog::catalog;
 pub(super) use copy::copy;
+pub(super) use health::health;
 pub(super) use inspect::{dump, fsck};
 pub(super) use moving::{export, import};
 pub(super) use names::{clean, repair};
@@ -53,6 +59,7 @@ pub(super) use schema::schema;
 pub(super) use token::read_token;
 pub(super) use top::top;
 pub(super) use users::user;
+pub(super) use watch::watch;
 pub(super) use write::write;
 
 use super::{Delete, Info, Output, Server, Stats, Usage, to_stdout, words};
@@ -81,13 +88,13 @@ pub(super) fn delete(config: &Config, arguments: &Delete, output: Output) -> Res
 
 /// Asks the person at the terminal, if there is one, whether a deletion is meant.
 fn ask_before(arguments: &Delete) -> Result<()> {
-    if arguments.dry_run || arguments.yes || !std::io::stdin().is_terminal() {
+    if arguments.dry_run || arguments.yes || !io::stdin().is_terminal() {
         return Ok(());
     }
     let range = if arguments.from.is_some() { "the points in this range of time of " } else { "" };
     eprint!("delete {range}everything that matches `{}`? [y/N] ", arguments.glob);
     let mut answer = String::new();
-    std::io::stdin().read_line(&mut answer)?;
+    io::stdin().read_line(&mut answer)?;
     match answer.trim() {
         "y" | "Y" | "yes" => Ok(()),
         _ => bail!("nothing was deleted; `--dry-run` lists what would be, and `--yes` does not ask"),
@@ -128,10 +135,23 @@ pub(super) fn canonical_name(raw: &str, max_bytes: usize) -> Result<String> {
     Ok(name::canonical(raw, max_bytes)?.into_owned())
 }
 
-/// Opens an existing store; `None` if a running server has it open. A query must not create a directory.
+/// Opens an existing store; `None` if a server has to be asked. A query must not create a directory.
 fn open(config: &Config) -> Result<Option<Engine>> {
+    if belongs_to_others(config) {
+        return Ok(None);
+    }
     must_exist(config)?;
     open_or_make(config)
+}
+
+/// Is the store one that this user may not look into, or should not? What root leaves in the directory of a service, the service
+/// cannot write. Both can ask the server.
+fn belongs_to_others(config: &Config) -> bool {
+    let is_closed = |error: &io::Error| error.kind() == io::ErrorKind::PermissionDenied;
+    match config.store.path.join("catalogue.redb").metadata() {
+        Ok(about) => rustix::process::geteuid().is_root() && about.uid() != 0,
+        Err(error) => is_closed(&error),
+    }
 }
 
 /// Fails if there is no store, and says how to name one.
@@ -150,6 +170,9 @@ fn must_exist(config: &Config) -> Result<()> {
 
 /// Opens the store, or creates it; `None` if a running server has it open.
 fn open_or_make(config: &Config) -> Result<Option<Engine>> {
+    if belongs_to_others(config) {
+        return Ok(None);
+    }
     match Engine::open(config.clone()) {
         Ok(engine) => Ok(Some(engine)),
         Err(error) if matches!(error.downcast_ref(), Some(StoreError::InUse { .. })) => Ok(None),
@@ -182,8 +205,10 @@ fn only_directories(text: &str) -> anyhow::Error {
 fn print_deleted(names: &[String], trial: bool, output: Output) -> Result<()> {
     to_stdout(|out| {
         match output {
-            Output::Json => writeln!(out, "{}", json!({ "deleted": !trial, "metrics": names }))?,
-            Output::Text => names.iter().try_for_each(|name| writeln!(out, "{name}"))?,
+            Output::Json | Output::Csv => {
+                output.line(out, &json!({ "deleted": !trial, "metrics": names }))?
+            }
+            Output::Table => names.iter().try_for_each(|name| writeln!(out, "{name}"))?,
         }
         let verb = if trial { "would be deleted" } else { "deleted" };
         eprintln!("{} {verb}", words::count(names.len() as u64, "metric"));
@@ -193,8 +218,8 @@ fn print_deleted(names: &[String], trial: bool, output: Output) -> Result<()> {
 
 /// Prints one field or list item per line, or all of them as JSON.
 fn print_fields(fields: &Value, output: Output, out: &mut dyn std::io::Write) -> Result<()> {
-    let (Output::Text, Some(object)) = (output, fields.as_object()) else {
-        return Ok(writeln!(out, "{fields:#}")?);
+    let (Output::Table, Some(object)) = (output, fields.as_object()) else {
+        return Ok(output.indented(out, fields)?);
     };
     for (key, value) in object {
         let mut title = key.replace('_', " ");

@@ -126,12 +126,12 @@ fn config_duration(text: &str) -> Result<i64> {
 fn print(output: Output, trial: bool, verb: &str, found: &[(&str, &str, Vec<String>)]) -> Result<()> {
     to_stdout(|out| {
         match output {
-            Output::Json => {
+            Output::Json | Output::Csv => {
                 let lists: serde_json::Map<String, serde_json::Value> =
                     found.iter().map(|(key, _, names)| ((*key).to_owned(), json!(names))).collect();
-                writeln!(out, "{}", json!({ "done": !trial, "found": lists }))?;
+                output.line(out, &json!({ "done": !trial, "found": lists }))?;
             }
-            Output::Text => {
+            Output::Table => {
                 for name in found.iter().flat_map(|(.., names)| names) {
                     writeln!(out, "{name}")?;
                 }

@@ -1,14 +1,18 @@
 //! `find` and `read`: on the store itself, or through the server that has it open.
 
 use std::collections::HashMap;
+use std::io::{self, IsTerminal as _, Write};
 
 use anyhow::{Context, Result};
 use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 
-use super::super::{Find, Output, Read, UsageError, to_stdout};
+use super::answer::series;
 use super::door::Door;
-use super::nothing_matches;
+use super::{nothing_matches, summary};
+use crate::cli::csv::quoted;
+use crate::cli::look::{Look, Paint};
+use crate::cli::{Find, Output, Read, UsageError, to_stdout};
 use crate::config::Config;
 use crate::index::FindLimits;
 use crate::server::{Engine, now};
@@ -37,30 +41,58 @@ pub(in crate::cli) fn find(config: &Config, arguments: &Find, output: Output) ->
             }
         }
     }
-    to_stdout(|out| {
-        for (path, leaf, directory) in &found {
-            match output {
-                Output::Json => {
-                    writeln!(out, "{}", json!({ "path": path, "leaf": leaf, "directory": directory }))?
-                }
-                Output::Text => {
-                    if *leaf {
-                        writeln!(out, "{path}")?;
-                    }
-                    if *directory {
-                        writeln!(out, "{path}.")?;
-                    }
-                }
-            }
-        }
-        Ok(())
-    })?;
+    to_stdout(|out| print_found(&found, output, out))?;
     if found.is_empty() { Err(nothing_matches(&arguments.glob)) } else { Ok(()) }
 }
 
-/// Prints the points of a target as CSV or as Graphite's JSON.
+fn print_found(found: &[(String, bool, bool)], output: Output, out: &mut dyn Write) -> Result<()> {
+    let look = Look::of_stdout();
+    if output == Output::Csv {
+        writeln!(out, "path,leaf,directory")?;
+    }
+    for (path, leaf, directory) in found {
+        match output {
+            Output::Json => {
+                writeln!(out, "{}", json!({ "path": path, "leaf": leaf, "directory": directory }))?
+            }
+            Output::Csv => writeln!(out, "{},{leaf},{directory}", quoted(path))?,
+            Output::Table => {
+                if *leaf {
+                    writeln!(out, "{path}")?;
+                }
+                if *directory {
+                    writeln!(out, "{}", look.paint(Paint::Directory, &format!("{path}.")))?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Prints a target: all points as CSV or as Graphite's JSON, or what a person wants to know first.
 pub(in crate::cli) fn read(config: &Config, arguments: &Read, output: Output) -> Result<()> {
-    let format = if output == Output::Json { "json" } else { "csv" };
+    // Scripts read points from a pipe, also those that were written before there was a summary.
+    let is_summary = !arguments.points && (arguments.summary || io::stdout().is_terminal());
+    let (is_summary, format) = match output {
+        Output::Table if is_summary => (true, "json"),
+        Output::Table | Output::Csv => (false, "csv"),
+        Output::Json => (false, "json"),
+    };
+    let (bytes, is_empty) = fetch(config, arguments, format)?;
+    if is_summary && !is_empty {
+        let window = format!("{} to {}", arguments.from, arguments.until);
+        let tz = TimeZone::get(&config.query.timezone)?;
+        return to_stdout(|out| summary::print(&series(&bytes)?, &window, &tz, out));
+    }
+    // With JSON, prints the empty list before the command fails.
+    if !is_summary {
+        to_stdout(|out| Ok(out.write_all(&bytes)?))?;
+    }
+    if is_empty { Err(nothing_matches(&arguments.target)) } else { Ok(()) }
+}
+
+/// What `/render` answers in a format, and whether there is no series in it.
+fn fetch(config: &Config, arguments: &Read, format: &str) -> Result<(Vec<u8>, bool)> {
     let engine = match Door::out(config, arguments.server.url.as_deref())? {
         Door::Store(engine) => engine,
         Door::Server(server) => {
@@ -72,7 +104,7 @@ pub(in crate::cli) fn read(config: &Config, arguments: &Read, output: Output) ->
             ];
             let answer = server.get("/render", &params)?;
             let is_empty = matches!(answer.trim_ascii(), b"" | b"[]");
-            return print_series(&answer, is_empty, &arguments.target);
+            return Ok((answer, is_empty));
         }
     };
     let (tz, now) = (TimeZone::get(&config.query.timezone)?, i64::from(now()));
@@ -80,11 +112,11 @@ pub(in crate::cli) fn read(config: &Config, arguments: &Read, output: Output) ->
     let request = request(config, (time(&arguments.from)?, time(&arguments.until)?))?;
     let series = render(std::slice::from_ref(&arguments.target), &request, &*engine, &Cancel::never())?;
     let mut bytes = Vec::new();
-    match output {
-        Output::Json => json_output::write(&mut bytes, &Line::all(&series), false),
-        Output::Text => csv::write(&mut bytes, &Line::all(&series), &tz),
+    match format {
+        "json" => json_output::write(&mut bytes, &Line::all(&series), false),
+        _ => csv::write(&mut bytes, &Line::all(&series), &tz),
     }
-    print_series(&bytes, series.is_empty(), &arguments.target)
+    Ok((bytes, series.is_empty()))
 }
 
 /// What `/render?format=json` of a server on this store would answer.
@@ -110,10 +142,4 @@ fn request(config: &Config, (from, until): (i64, i64)) -> Result<Request> {
         template: HashMap::new(),
         max_points: config.query.max_points,
     })
-}
-
-/// With JSON output, prints the empty list before the command fails.
-fn print_series(bytes: &[u8], is_empty: bool, target: &str) -> Result<()> {
-    to_stdout(|out| Ok(out.write_all(bytes)?))?;
-    if is_empty { Err(nothing_matches(target)) } else { Ok(()) }
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
+use super::belongs_to_others;
 use super::secure;
 use super::token::Login;
 use crate::cli::UsageError;
@@ -89,14 +90,29 @@ pub(super) struct Server {
 impl Server {
     /// The server that runs on the store of the configuration.
     pub(super) fn of(config: &Config) -> Result<Self> {
+        let why = if belongs_to_others(config) {
+            "the store belongs to another user, and no server answers at this address (listen.http); start it, or run the command \
+             as that user, such as `sudo -u plumbago plumbago …`"
+        } else {
+            "a running server has the store open, but does not answer at this address (listen.http); give the same --config or \
+             --set as to `serve`"
+        };
+        Self::listening(config, why)
+    }
+
+    /// The server of the configuration, which should be running.
+    pub(super) fn expected(config: &Config) -> Result<Self> {
+        let why = "no server answers at this address (listen.http); start it, give the --config or --set that `serve` has, or name it by --url";
+        Self::listening(config, why)
+    }
+
+    fn listening(config: &Config, why: &'static str) -> Result<Self> {
         let (http, https) = (config.listen.http, config.listen.https);
-        let address = http.or(https).context(
-            "a running server has the store open, and cannot be asked because listen.http is off; set listen.http for both",
-        )?;
-        let secure = http.is_none();
-        let why = "a running server has the store open, but does not answer at this address (listen.http); give the same --config or --set as to `serve`";
+        let address = http
+            .or(https)
+            .context("the server cannot be asked because listen.http is off; set listen.http for it and for this command")?;
         let (authority, prefix) = (address.to_string(), String::new());
-        Ok(Self { authority, secure, login: Login::own(), prefix, why, pause: Some(TIMEOUT) })
+        Ok(Self { authority, secure: http.is_none(), login: Login::own(), prefix, why, pause: Some(TIMEOUT) })
     }
 
     /// The server that a person names.

@@ -35,8 +35,8 @@ pub(in crate::cli) fn rename(config: &Config, arguments: &Rename, output: Output
 
 fn print(renamed: &Renamed, output: Output) -> Result<()> {
     to_stdout(|out| {
-        if output == Output::Json {
-            return Ok(writeln!(out, "{}", serde_json::to_string_pretty(renamed)?)?);
+        if output.is_data() {
+            return Ok(output.indented(out, &serde_json::to_value(renamed)?)?);
         }
         renamed.metrics.iter().try_for_each(|(old, new)| writeln!(out, "{old} -> {new}"))?;
         let count = words::count(renamed.metrics.len() as u64, "metric");

@@ -20,8 +20,8 @@ pub(in crate::cli) fn plan(config: &Config, arguments: &RetentionPlan, output: O
         }
     };
     to_stdout(|out| {
-        if output == Output::Json {
-            return Ok(writeln!(out, "{}", serde_json::to_string_pretty(&plan)?)?);
+        if output.is_data() {
+            return Ok(output.indented(out, &serde_json::to_value(&plan)?)?);
         }
         for moved in &plan.moves {
             print_move(moved, out)?;
@@ -86,8 +86,8 @@ pub(in crate::cli) fn reload(config: &Config, arguments: &Reload, output: Output
     let answer = server.post("/internal/reload", &[], b"")?;
     let reloaded: http::Reloaded = serde_json::from_slice(&answer).context("the server's answer")?;
     to_stdout(|out| {
-        if output == Output::Json {
-            return Ok(writeln!(out, "{}", serde_json::to_string_pretty(&reloaded)?)?);
+        if output.is_data() {
+            return Ok(output.indented(out, &serde_json::to_value(&reloaded)?)?);
         }
         reloaded.warnings.iter().try_for_each(|warning| writeln!(out, "warning: {warning}"))?;
         for key in &reloaded.needs_restart {

@@ -44,22 +44,19 @@ fn check(cluster: &Cluster, schema: &Schema, output: Output) -> Result<()> {
     let failed = found.iter().filter(|difference| difference.weight > Weight::Note).count();
     to_stdout(|out| {
         match output {
-            Output::Json => {
+            Output::Json | Output::Csv => {
                 let list: Vec<_> = found
                     .iter()
                     .map(|difference| json!({ "weight": word(difference.weight), "text": difference.text }))
                     .collect();
-                serde_json::to_writer_pretty(
-                    &mut *out,
-                    &json!({
-                        "ok": failed == 0,
-                        "differences": list,
-                        "partitions": partitions.iter().map(Partitions::json).collect::<Vec<_>>(),
-                    }),
-                )?;
-                writeln!(out)?;
+                let report = json!({
+                    "ok": failed == 0,
+                    "differences": list,
+                    "partitions": partitions.iter().map(Partitions::json).collect::<Vec<_>>(),
+                });
+                output.indented(out, &report)?;
             }
-            Output::Text => {
+            Output::Table => {
                 for difference in &found {
                     writeln!(out, "{:<8} {}", word(difference.weight), difference.text)?;
                 }
@@ -159,9 +156,9 @@ fn apply(
     let made = made?;
     to_stdout(|out| {
         match output {
-            Output::Json => writeln!(out, "{}", json!({ "made": made }))?,
-            Output::Text if made == 0 => writeln!(out, "nothing was missing")?,
-            Output::Text => writeln!(out, "tables and indexes created: {made}")?,
+            Output::Json | Output::Csv => output.line(out, &json!({ "made": made }))?,
+            Output::Table if made == 0 => writeln!(out, "nothing was missing")?,
+            Output::Table => writeln!(out, "tables and indexes created: {made}")?,
         }
         Ok(())
     })

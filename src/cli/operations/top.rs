@@ -31,9 +31,9 @@ pub(in crate::cli) fn top(config: &Config, arguments: &cli::Top, output: Output)
         bail!("there is no metric below `{}`; `plumbago find` lists the directories", survey.below);
     }
     to_stdout(|out| match output {
-        Output::Json => Ok(writeln!(out, "{}", serde_json::to_string_pretty(&top)?)?),
-        Output::Text if arguments.never_read => print_never_read(&top, out),
-        Output::Text => print(&top, out),
+        Output::Json | Output::Csv => Ok(output.indented(out, &serde_json::to_value(&top)?)?),
+        Output::Table if arguments.never_read => print_never_read(&top, out),
+        Output::Table => print(&top, out),
     })
 }
 

@@ -62,12 +62,11 @@ fn add(auth: &Auth, add: &UserAdd, output: Output) -> Result<()> {
     let (token, until) = (new_token(), add.expires.as_deref().map(end_of).transpose()?);
     write(path, &entries::with_token(&read(path)?, name, &token, until))?;
     to_stdout(|out| match output {
-        Output::Text => Ok(writeln!(out, "{token}")?),
-        Output::Json => Ok(writeln!(
-            out,
-            "{}",
-            json!({ "user": name, "token": token, "until": until.map(|t| t.to_string()) })
-        )?),
+        Output::Table => Ok(writeln!(out, "{token}")?),
+        Output::Json | Output::Csv => {
+            let made = json!({ "user": name, "token": token, "until": until.map(|t| t.to_string()) });
+            Ok(output.line(out, &made)?)
+        }
     })
 }
 
@@ -81,9 +80,8 @@ fn end_of(text: &str) -> Result<Timestamp> {
 fn list(auth: &Auth, output: Output) -> Result<()> {
     let all = everybody(auth)?;
     to_stdout(|out| {
-        if output == Output::Json {
-            let all: Vec<_> = all.iter().map(as_json).collect();
-            return Ok(writeln!(out, "{}", serde_json::to_string_pretty(&all)?)?);
+        if output.is_data() {
+            return Ok(output.indented(out, &all.iter().map(as_json).collect())?);
         }
         let width = all.iter().map(|listed| listed.name.chars().count()).max().unwrap_or_default();
         for listed in &all {

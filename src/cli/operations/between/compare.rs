@@ -6,12 +6,12 @@ use std::thread;
 use anyhow::{Result, bail};
 use serde_json::json;
 
+use super::super::answer::{Series, series, start};
 use super::super::copy::time;
 use super::super::door::Door;
 use super::super::query;
 use super::super::remote::Server;
 use super::super::token::Login;
-use super::answer::{Series, series, start};
 use super::difference::{self, Difference, Outcome};
 use super::targets::targets;
 use crate::cli::progress::Progress;
@@ -102,11 +102,11 @@ fn print(differences: &[Difference], output: Output) -> Result<()> {
         (series + difference.series, points + difference.points)
     });
     to_stdout(|out| {
-        if output == Output::Json {
+        if output.is_data() {
             let differ = differences.len() - equal;
             let report = json!({ "equal": equal, "different": differ, "series": series, "points": points,
                 "targets": differences });
-            return Ok(writeln!(out, "{report}")?);
+            return Ok(output.line(out, &report)?);
         }
         let different = differences.iter().filter(|difference| !difference.equal);
         different.into_iter().try_for_each(|difference| print_one(difference, out))?;

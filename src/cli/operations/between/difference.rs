@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::answer::Series;
+use super::super::answer::Series;
 
 /// What became of one target.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]

@@ -109,7 +109,7 @@ impl Origin {
 
 fn print(done: &Imported, kind: &str, output: Output) -> Result<()> {
     to_stdout(|out| {
-        if output == Output::Json {
+        if output.is_data() {
             let refused = done.refused.iter().map(|(name, why)| json!({ "name": name, "why": why }));
             let report = json!({
                 "from": kind,
@@ -120,7 +120,7 @@ fn print(done: &Imported, kind: &str, output: Output) -> Result<()> {
                 "slots_there_already": done.there,
                 "refused": refused.collect::<Vec<_>>(),
             });
-            return Ok(writeln!(out, "{report}")?);
+            return Ok(output.line(out, &report)?);
         }
         writeln!(out, "{}, {} of them new", words::count(done.metrics, "metric"), done.created)?;
         let (points, aggregates) =

@@ -7,8 +7,8 @@ use std::collections::HashMap;
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 
+use super::super::answer::{Series, series};
 use super::super::remote::{Answered, Server};
-use super::answer::{Series, series};
 use super::ladder::{Rung, rungs};
 use crate::bundle::{Archive, Bundle};
 use crate::server::now;
@@ -133,7 +133,7 @@ impl Graphite {
             return Ok(all);
         };
         if !self.refused.iter().any(|(refused, _)| refused == name) {
-            self.refused.push((name.clone(), super::answer::start(&error.to_string())));
+            self.refused.push((name.clone(), super::super::answer::start(&error.to_string())));
         }
         if self.refused.len() > ASKED {
             bail!(error.context("it refuses one metric after another, the last with"));

@@ -1,7 +1,6 @@
 //! Commands that look at two servers at once: `compare` shows where their answers differ, `fill` brings what one of them
 //! lacks, `copy --to` takes metrics from one to the other.
 
-mod answer;
 mod compare;
 mod dashboard;
 mod difference;

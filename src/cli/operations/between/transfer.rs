@@ -90,8 +90,8 @@ fn destination(config: &Config, to: &str, token_file: Option<&Path>, source: &Do
 fn print_names(names: &[String], output: Output) -> Result<()> {
     to_stdout(|out| {
         match output {
-            Output::Json => writeln!(out, "{}", json!({ "copied": false, "metrics": names }))?,
-            Output::Text => names.iter().try_for_each(|name| writeln!(out, "{name}"))?,
+            Output::Json | Output::Csv => output.line(out, &json!({ "copied": false, "metrics": names }))?,
+            Output::Table => names.iter().try_for_each(|name| writeln!(out, "{name}"))?,
         }
         eprintln!("{} would be copied", words::count(names.len() as u64, "metric"));
         Ok(())
@@ -100,7 +100,7 @@ fn print_names(names: &[String], output: Output) -> Result<()> {
 
 fn print(done: &Imported, checked: &Checked, output: Output) -> Result<()> {
     to_stdout(|out| {
-        if output == Output::Json {
+        if output.is_data() {
             let refused = done.refused.iter().map(|(name, why)| json!({ "name": name, "why": why }));
             let report = json!({
                 "copied": true,
@@ -116,7 +116,7 @@ fn print(done: &Imported, checked: &Checked, output: Output) -> Result<()> {
                 "different": checked.different,
                 "refused": refused.collect::<Vec<_>>(),
             });
-            return Ok(writeln!(out, "{report}")?);
+            return Ok(output.line(out, &report)?);
         }
         let (points, aggregates) =
             (words::count(done.points, "point"), words::count(done.aggregates, "aggregate"));

@@ -43,14 +43,14 @@ pub(in crate::cli::operations) fn du(config: &Config, arguments: &Usage, output:
     let (points, aggregates) = (sum(StageKind::Raw), sum(StageKind::Aggregated));
     let bytes = points * row_bytes(StageKind::Raw) + aggregates * row_bytes(StageKind::Aggregated);
     to_stdout(|out| {
-        if output == Output::Json {
+        if output.is_data() {
             let rows: serde_json::Map<String, Value> =
                 by_stage.iter().map(|(stage, rows)| (stage.to_string(), json!(rows))).collect();
             let fields = json!({
                 "metrics": found.len(), "points": points, "rows": points + aggregates, "rows_by_stage": rows,
                 "estimated_bytes": bytes,
             });
-            return Ok(writeln!(out, "{fields}")?);
+            return Ok(output.line(out, &fields)?);
         }
         let metrics = words::count(found.len() as u64, "metric");
         let points = words::count(points, "point");
@@ -101,8 +101,8 @@ pub(in crate::cli::operations) fn info(config: &Config, arguments: &Info, output
         "last_point": seconds(counted.iter().filter_map(|(_, held)| held.last).max()),
     });
     match output {
-        Output::Json => fields["stages"] = counted.iter().map(stage_json).collect(),
-        Output::Text => {
+        Output::Json | Output::Csv => fields["stages"] = counted.iter().map(stage_json).collect(),
+        Output::Table => {
             for (stage, held) in &counted {
                 let since = seconds(held.first);
                 fields[format!("stage {}s", stage.step_secs)] = json!(format!(
@@ -148,12 +148,12 @@ pub(in crate::cli::operations) fn stats(config: &Config, output: Output) -> Resu
         "spool_points": spool(config)?,
     });
     match output {
-        Output::Json => {
+        Output::Json | Output::Csv => {
             fields["writers"] = json!(writers);
             fields["tables"] = Value::Object(tables);
             to_stdout(|out| print_fields(&fields, output, out))
         }
-        Output::Text => to_stdout(|out| {
+        Output::Table => to_stdout(|out| {
             print_fields(&fields, output, out)?;
             for writer in &writers {
                 let text = |key: &str| writer[key].as_str().unwrap_or_default().to_owned();

@@ -213,8 +213,8 @@ impl Import {
         }
         let left_out = done.broken.len() + done.imported.refused.len();
         to_stdout(|out| match output {
-            Output::Json => Ok(writeln!(out, "{}", summary(&tree, &done))?),
-            Output::Text => print_text(&tree, &done, self.door.is_none(), out),
+            Output::Json | Output::Csv => Ok(output.line(out, &summary(&tree, &done))?),
+            Output::Table => print_text(&tree, &done, self.door.is_none(), out),
         })?;
         eprintln!("{told}");
         if let Some(journal) = journal {

@@ -57,11 +57,11 @@ impl Written {
         let refused: Vec<_> = refused.collect();
         to_stdout(|out| {
             match output {
-                Output::Json => {
+                Output::Json | Output::Csv => {
                     let report = json!({ "files": self.files, "points": self.points, "refused": refused });
-                    writeln!(out, "{report}")?;
+                    output.line(out, &report)?;
                 }
-                Output::Text => {
+                Output::Table => {
                     let files = words::count(self.files as u64, "file");
                     writeln!(out, "{files} with {} written", words::count(self.points, "point"))?;
                     self.refused.iter().try_for_each(|(name, why)| writeln!(out, "{name}: {why}"))?;

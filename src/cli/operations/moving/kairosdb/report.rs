@@ -111,8 +111,8 @@ impl Report {
     /// Prints it, with what became of it at the other end. Gives how many series were left out that should not have been.
     pub(super) fn print(&self, delivered: Option<(&Imported, &Checked)>, output: Output) -> Result<u64> {
         to_stdout(|out| match output {
-            Output::Json => Ok(writeln!(out, "{}", self.json(delivered))?),
-            Output::Text => self.text(delivered, out),
+            Output::Json | Output::Csv => Ok(output.line(out, &self.json(delivered))?),
+            Output::Table => self.text(delivered, out),
         })?;
         let beyond = delivered.map_or(0, |(done, checked)| done.refused.len() + checked.different.len());
         Ok(self.refused.count + self.unreadable_keys.count + beyond as u64)
