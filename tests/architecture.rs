@@ -95,6 +95,9 @@ const LIBRARIES_OF_THE_MODEL: &[&str] = &["globset", "regex", "thiserror", "uuid
 const INPUT_AND_OUTPUT: &[&str] =
     &["std::fs", "std::net", "std::process", "std::thread", "std::env", "SystemTime"];
 
+/// The one exception: pictures read fonts of the system for letters that no embedded font could have.
+const READS_FONTS: &str = "crates/graphite-render/src/picture/system_fonts.rs";
+
 /// Implementations behind the storage seam: other modules use the traits of the store.
 const BEHIND_THE_SEAM: &[&str] = &["embedded", "cassandra", "clustered"];
 
@@ -298,7 +301,8 @@ fn libraries_stay_in_their_places() {
 #[test]
 fn the_model_and_the_render_language_touch_nothing_outside() {
     let mut broken = Vec::new();
-    for source in sources().iter().filter(|source| source.module[0] != "plumbago") {
+    let inside = |source: &&Source| source.module[0] != "plumbago" && source.path != READS_FONTS;
+    for source in sources().iter().filter(inside) {
         let text = code(&source.text);
         let touched = INPUT_AND_OUTPUT.iter().filter(|name| text.contains(**name));
         broken.extend(touched.map(|name| format!("{}: `{name}`", source.path)));

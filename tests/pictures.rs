@@ -4,12 +4,15 @@
 //! them before they are committed. Pictures are compared as an eye does from a distance: by the mean colours of small
 //! squares, so that a font rasterised a little otherwise is no difference and a line that is gone is one.
 
+mod axes;
+mod options;
+
 use std::path::{Path, PathBuf};
 
 use crate::golden::server;
 
 /// Name of the file, and the query without its time.
-const GRAPHS: [(&str, &str); 12] = [
+const GRAPHS: [(&str, &str); 15] = [
     ("single", "target=gd.srv.web01.cpu.user&width=500&height=250&template=plain"),
     (
         "twenty",
@@ -48,6 +51,16 @@ const GRAPHS: [(&str, &str); 12] = [
          &logBase=10&width=600&height=300&template=plain",
     ),
     ("tiny", "target=gd.srv.web01.cpu.user&width=100&height=60"),
+    ("many", "target=gd.srv.*.cpu.*&width=600&height=300&template=plain&title=Twelve series"),
+    (
+        "letters",
+        "target=alias(gd.srv.web01.cpu.user,\"Größe → ∑ ✓ ☃\")&title=Ελλάδα, Москва, 😀&fontBold=true&fontItalic=true\
+         &width=500&height=250&template=plain",
+    ),
+    (
+        "day",
+        "target=sin(\"wave\",5,600)&from=1794787200&until=1794873600&width=1000&height=300&template=plain",
+    ),
     (
         "huge",
         "target=gd.srv.*.cpu.user&width=4000&height=2000&fontSize=40&lineWidth=5&template=plain&margin=60",
@@ -129,7 +142,9 @@ fn pictures_without_data_say_so() {
 }
 
 fn url(query: &str, format: &str) -> String {
-    let query = query.replace(' ', "%20").replace('"', "%22").replace('<', "%3C").replace('>', "%3E");
+    let plain = |byte: u8| byte.is_ascii_graphic() && !b"\"<>{}".contains(&byte);
+    let encoded = |byte: u8| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
+    let query: String = query.bytes().map(encoded).collect();
     format!("/render?from=1794787200&until=1794788940&format={format}&{query}")
 }
 
@@ -141,8 +156,14 @@ fn decode(bytes: &[u8]) -> Picture {
     let mut reader = png::Decoder::new(std::io::Cursor::new(bytes)).read_info().expect("a PNG");
     let mut pixels = vec![0; reader.output_buffer_size().expect("it fits into memory")];
     let info = reader.next_frame(&mut pixels).expect("a whole PNG");
-    assert_eq!(info.color_type, png::ColorType::Rgba);
-    Picture { width: info.width as usize, height: info.height as usize, bytes: pixels }
+    let bytes = match info.color_type {
+        png::ColorType::Rgb => pixels.chunks_exact(3).flat_map(|rgb| [rgb[0], rgb[1], rgb[2], 255]).collect(),
+        other => {
+            assert_eq!(other, png::ColorType::Rgba);
+            pixels
+        }
+    };
+    Picture { width: info.width as usize, height: info.height as usize, bytes }
 }
 
 fn difference(a: &Picture, b: &Picture) -> Option<String> {

@@ -179,8 +179,8 @@ sections! {
         retention: Retentions = r#""1s:7d,1m:30d,1h:2y""#, "Retention of metrics that first come in through these doors, if no retention rule matches. A point per second is kept, and an aggregate is shown if it has any point. A `ttl` that was sent drops the coarse stages that it does not need.";
         max_body_bytes: Size<1024> = r#""64MiB""#, "Longest body that is taken, as it is sent and as it is unpacked.";
         max_errors: Positive = "100", "Most errors that one answer lists; the last one says how many there are besides.";
-        max_metadata: Positive = "10_000", "Most values that clients may keep under `/api/v1/metadata`; each tenant may keep as many.";
-        max_metadata_bytes: Size<64> = r#""16KiB""#, "Longest value of metadata, together with the names it is kept under. Bodies of more than 2 MiB are never read.";
+        max_metadata: Positive = "10_000", "Most values that clients may keep under `/api/v1/metadata`, graphs that people save in the browser among them; each tenant may keep as many.";
+        max_metadata_bytes: Size<64> = r#""16KiB""#, "Longest value of metadata, together with the names it is kept under; and longest saved graph. Bodies of more than 2 MiB are never read.";
     }
 
     ceres: Ceres "ceres" "Aggregates for Ceres' clients: docs/CERES.md. Their granularities are the coarser stages of `kairosdb.retention`." {

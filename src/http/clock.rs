@@ -10,7 +10,7 @@ use graphite_render::time::parse_time;
 /// What relative times are relative to.
 #[derive(Debug)]
 pub(super) struct Clock {
-    /// The zone named by `tz`, or the configured one: unknown names are ignored, as in graphite-web.
+    /// The zone named by `tz`, or the configured one.
     pub(super) tz: TimeZone,
     /// The time given by `now`, or the time it is.
     pub(super) now: i64,
@@ -19,8 +19,10 @@ pub(super) struct Clock {
 impl Clock {
     /// The clock of a request.
     pub(super) fn of(params: &Params, default: &TimeZone) -> Result<Self, Failure> {
-        let named = params.get("tz").and_then(|name| TimeZone::get(name).ok());
-        let tz = named.unwrap_or_else(|| default.clone());
+        let tz = match params.get("tz").filter(|name| !name.is_empty()) {
+            Some(name) => zone(name)?,
+            None => default.clone(),
+        };
         let real = Timestamp::now().as_second();
         let now = params.get("now").map_or(Ok(real), |text| read(text, real, &tz))?;
         Ok(Self { tz, now })
@@ -62,6 +64,12 @@ impl Clock {
     }
 }
 
+/// Axes and words such as `midnight` would be those of another place if a misspelt zone were ignored.
+fn zone(name: &str) -> Result<TimeZone, Failure> {
+    let unknown = || format!("the time zone `{name}` is not known; use a name such as UTC or Europe/Berlin");
+    TimeZone::get(name).map_err(|_| Failure::Refused(unknown()))
+}
+
 fn read(text: &str, now: i64, tz: &TimeZone) -> Result<i64, Failure> {
     parse_time(text, now, tz).map_err(|error| Failure::Invalid(error.to_string()))
 }
@@ -90,14 +98,16 @@ mod tests {
     }
 
     #[test]
-    fn a_zone_shifts_days_and_an_unknown_one_is_ignored() {
+    fn a_zone_shifts_days_and_an_unknown_one_is_refused() {
         let midnight = |query| {
             let params = params(query);
             clock(query).time(&params, "from").unwrap()
         };
         assert_eq!(midnight("now=1706790896&from=midnight"), Some(1_706_745_600));
         assert_eq!(midnight("now=1706790896&from=midnight&tz=Asia/Kolkata"), Some(1_706_725_800));
-        assert_eq!(midnight("now=1706790896&from=midnight&tz=Mars/Base"), Some(1_706_745_600));
+        assert_eq!(midnight("now=1706790896&from=midnight&tz="), Some(1_706_745_600));
+        let refused = Clock::of(&params("from=midnight&tz=Mars/Base"), &TimeZone::UTC).unwrap_err();
+        assert!(refused.to_string().contains("`Mars/Base`"), "{refused}");
     }
 
     #[test]

@@ -19,7 +19,7 @@ use super::workers::Done;
 use super::{Api, Backend, carbonapi, reply};
 use graphite_render::output::{Document, Form, Line, csv, dygraph, json, raw, record, rickshaw};
 use graphite_render::picture::{self, GraphType, Options};
-use graphite_render::{BrokenTarget, Rendered, Request, Series, Source, TimeRange, render_readable};
+use graphite_render::{BrokenTarget, Rendered, Request, Series, Source, render_readable};
 use plumbago_model::{Cancel, Phase};
 
 /// Names a target that could not be parsed, and says why. There is one header for each; the page (`render.js`) reads them.
@@ -306,8 +306,7 @@ impl Ask {
         series.extend(rendered.series);
         cancel.begin(Phase::Write);
         cancel.take(self.room(&series))?;
-        let range = TimeRange { from: self.request.from, until: self.request.until };
-        let picture = picture::draw(&series, options, range, &self.request.tz, format, cancel)?;
+        let picture = picture::draw(&series, options, &self.request.tz, format, cancel)?;
         Ok(Drawn { text: Written::Whole(picture), broken: rendered.broken })
     }
 }

@@ -128,3 +128,34 @@ fn a_cluster_that_is_out_of_reach_is_503_wherever_it_is_asked() {
         assert!(answer.body.contains("out of reach"), "{path}: {}", answer.body);
     }
 }
+
+#[test]
+fn saved_graphs_are_kept_over_a_crash_within_the_limits_of_metadata() {
+    let setup = Setup::new().set("kairosdb.max_metadata", "2").set("kairosdb.max_metadata_bytes", "200");
+    let server = setup.start();
+    let path = "/internal/browser/graphs";
+    assert_eq!(server.json(path), json!([]));
+    let save = |name: &str, graph: &str| server.post(path, &[("name", name), ("graph", graph)]);
+    assert_eq!(save("größe & co", "target=a.b").status, 200);
+    assert_eq!(save("second", "target=c").status, 200);
+    assert_eq!(save("second", "target=d").status, 200, "what is there may change");
+    let third = save("third", "target=e");
+    assert!(third.status == 422 && third.body.contains("kairosdb.max_metadata"), "{}", third.body);
+    assert_eq!(save("second", &"x".repeat(200)).status, 413);
+    for name in ["", "  ", "two\nlines", &"x".repeat(101)] {
+        assert_eq!(save(name, "target=a").status, 400, "{name:?}");
+    }
+    assert_eq!(save("empty", "").status, 400);
+    // Clients of KairosDB do not get at them.
+    assert_eq!(server.get("/api/v1/metadata/_plumbago/graphs").status, 401);
+    let server = server.kill().start();
+    let kept = server.json(path);
+    let shown: Vec<_> = kept.as_array().unwrap().iter().map(|one| (&one["name"], &one["graph"])).collect();
+    assert_eq!(shown, [(&json!("größe & co"), &json!("target=a.b")), (&json!("second"), &json!("target=d"))]);
+    assert!(kept[0]["when"].as_u64().unwrap() + 60 > now() && kept[0]["by"].is_null(), "{kept}");
+    assert_eq!(server.json(&format!("{path}?name=second"))[0]["graph"], "target=d");
+    let gone = server.get(&format!("{path}?name=nothing"));
+    assert!(gone.status == 404 && gone.body.contains("`nothing`"), "{}", gone.body);
+    assert_eq!(server.post(&format!("{path}/delete"), &[("name", "second")]).status, 200);
+    assert_eq!(server.json(path).as_array().unwrap().len(), 1);
+}

@@ -388,4 +388,16 @@ fn metadata_is_of_one_tenant_and_of_nobody_who_is_confined_further() {
     assert_eq!(call("reader", "DELETE", "").0, 403);
     assert_eq!(call("two", "DELETE", "").0, 204);
     assert_eq!((call("two", "GET", "").0, call("one", "GET", "").0), (404, 200));
+    // Saved graphs are kept in the same way.
+    let graphs = |who: &str, method: &str, form: &str| {
+        let token = &logins.iter().find(|(name, _)| *name == who).unwrap().1;
+        let headers =
+            format!("Authorization: Bearer {token}\r\nContent-Type: application/x-www-form-urlencoded\r\n");
+        ask(&server, method, "/internal/browser/graphs", &headers, form)
+    };
+    assert_eq!(graphs("one", "POST", "name=mine&graph=target%3Da").0, 200);
+    assert!(graphs("one", "GET", "").1.contains(r#""by":"one""#));
+    assert_eq!(graphs("two", "GET", ""), (200, "[]".to_owned()));
+    assert_eq!((graphs("reader", "GET", "").0, graphs("reader", "POST", "name=x&graph=y").0), (200, 403));
+    assert_eq!((graphs("web", "GET", "").0, graphs("web", "POST", "name=x&graph=y").0), (403, 403));
 }

@@ -1,10 +1,13 @@
 //! Reads a day of minutes over HTTP with warm caches: single queries as JSON, first while the points are in memory and then from
 //! disk; a dashboard with parallel queries; a picture.
 
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::Command;
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 
 use super::{Latency, time_get};
@@ -21,6 +24,9 @@ const DAY: usize = 1440;
 
 /// How many times faster than a peer a query of 100 series or more has to be.
 const RATIOS: [(&str, f64); 2] = [("VictoriaMetrics", 5.0), ("go-carbon", 20.0)];
+
+/// How many times faster than graphite-web a picture has to be, whose answer over HTTP takes longer still.
+const PICTURE_RATIO: f64 = 3.0;
 
 /// The queries that a dashboard sends at once, each over a day.
 const PANELS: [&str; 20] = [
@@ -147,8 +153,46 @@ fn picture(server: &Running, (from, until): (u64, u64), report: &mut Report) -> 
     let (latency, answer) = time_get(&mut Client::connect(server.ports.http)?, &path)?;
     let note = format!("{} bytes, p99 {:.1}", answer.len(), latency.p99);
     let label = server.kind.label();
-    report.add(label, "PNG 800 × 400, 20 lines × 1,440, p50", "ms", Bar::AtMost(30.0), latency.p50, note);
+    report.add(label, "PNG 800 × 400, 20 lines × 1,440, p50", "ms", Bar::AtMost(20.0), latency.p50, note);
+    let data = format!("/render?format=json&from={from}&until={until}&target={target}");
+    let (_, answer) = time_get(&mut Client::connect(server.ports.http)?, &data)?;
+    if let Some(theirs) = graphite_web(&answer)? {
+        let note = format!("graphite-web draws it in {theirs:.1} ms without HTTP");
+        let bar = Bar::AtLeast(PICTURE_RATIO);
+        report.add(
+            label,
+            "the same PNG, times faster than graphite-web",
+            "×",
+            bar,
+            theirs / latency.p50,
+            note,
+        );
+    }
     Ok(())
+}
+
+/// Milliseconds in which graphite-web draws these series, if it is installed: its drawing alone.
+fn graphite_web(answer: &[u8]) -> Result<Option<f64>> {
+    let Some(place) = std::env::var_os("GRAPHITE_WEB").filter(|place| !place.is_empty()) else {
+        return Ok(None);
+    };
+    let answer: Value = serde_json::from_slice(answer)?;
+    let mut text = String::new();
+    for series in answer.as_array().context("series")? {
+        for point in series["datapoints"].as_array().context("points")? {
+            let _ = write!(text, "{} ", point[0].as_f64().unwrap_or(0.0));
+        }
+        text.push('\n');
+    }
+    let values = std::env::temp_dir().join(format!("plumbago-picture-{}", std::process::id()));
+    std::fs::write(&values, text)?;
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/pictures/capture.py");
+    let mut python = Command::new(Path::new(&place).join("bin/python"));
+    let output = python.arg(script).arg("--time").arg(&values).output()?;
+    std::fs::remove_file(&values)?;
+    let errors = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "graphite-web did not draw: {errors}");
+    Ok(Some(String::from_utf8_lossy(&output.stdout).trim().parse()?))
 }
 
 /// The number of series in an answer, and of all values in it that are not null.

@@ -5,6 +5,7 @@
 //! `/internal/browser/*`, which belongs to the page and may change with it.
 
 mod assets;
+pub(super) mod graphs;
 mod health;
 mod metric;
 mod rules;

@@ -1,10 +1,12 @@
 //! The endpoints of the metric browser.
 
-use axum::routing::get;
+use axum::routing::{get, post};
 
-use super::{Endpoint, FIND, GET};
+use super::{Endpoint, FIND, GET, POST};
 use crate::http::browser;
 use plumbago_model::Role;
+
+const GRAPHS: &[&str] = &["kairosdb.max_metadata", "kairosdb.max_metadata_bytes", "query.find_timeout"];
 
 pub(super) const PAGES: &[Endpoint] = &[
     Endpoint::new(GET, "/", Role::None, || get(browser::page), "the metric browser, a page without any data"),
@@ -45,6 +47,38 @@ pub(super) const PAGES: &[Endpoint] = &[
     .takes("`name`")
     .within(FIND)
     .fails("404 without it"),
+    Endpoint::new(
+        GET,
+        "/internal/browser/graphs",
+        Role::Read,
+        || get(browser::graphs::list),
+        "JSON: the graphs that people saved; with `name`, one of them",
+    )
+    .takes("`name`")
+    .within(GRAPHS)
+    .fails("404 without it")
+    .of_a_tenant(),
+    Endpoint::new(
+        POST,
+        "/internal/browser/graphs",
+        Role::Write,
+        || post(browser::graphs::save),
+        "saves a graph: what the page has in its address behind the `#`",
+    )
+    .takes("`name`, `graph`")
+    .within(GRAPHS)
+    .fails("413; 422 when there are too many")
+    .of_a_tenant(),
+    Endpoint::new(
+        POST,
+        "/internal/browser/graphs/delete",
+        Role::Write,
+        || post(browser::graphs::delete),
+        "deletes a saved graph, if it is there",
+    )
+    .takes("`name`")
+    .within(GRAPHS)
+    .of_a_tenant(),
     Endpoint::new(
         GET,
         "/internal/browser/health",

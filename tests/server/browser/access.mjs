@@ -32,6 +32,14 @@ test("axe finds nothing wrong, in either theme and wherever one is", async () =>
     await page.keyboard.press("?");
     assert.deepEqual(await findings(page), [], `${colorScheme}, keys`);
     await page.keyboard.press("Escape");
+    await page.keyboard.press("s");
+    await page.getByRole("dialog", { name: "Saved graphs" }).getByText("None yet.").waitFor();
+    assert.deepEqual(await findings(page), [], `${colorScheme}, saved graphs`);
+    await page.keyboard.press("Escape");
+    await page.getByLabel("Add a function to query A").click();
+    await page.locator(".completions .heading:visible").first().waitFor();
+    assert.deepEqual(await findings(page), [], `${colorScheme}, functions`);
+    await page.keyboard.press("Escape");
     await page.getByLabel("Search metrics").fill("line1");
     await page.locator(".search [role=option]").first().waitFor();
     assert.deepEqual(await findings(page), [], `${colorScheme}, search`);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { drawn, line, open, shown } from "./chromium.mjs";
+import { drawn, line, open, shown, url } from "./chromium.mjs";
 
 const LOAD = "#target=servers.web1.cpu.load";
 const renders = (page) =>
@@ -322,4 +322,48 @@ test("health is told in the bar and in numbers", async () => {
   await page.route("**/internal/browser/health", (route) => route.abort());
   await page.reload();
   await page.locator("#health[data-state=gone]").waitFor();
+});
+
+test("a click lists all functions under the headings of their groups, and nothing is added by accident", async () => {
+  const page = await open("#target=servers.web1.cpu.load&refresh=0");
+  await drawn(page);
+  const field = page.getByLabel("Add a function to query A");
+  await field.click();
+  await page.locator(".completions .heading:visible").first().waitFor();
+  const headings = await page.locator(".completions .heading:visible").allTextContents();
+  const known = Object.values(await (await page.request.get(new URL("functions", url).href)).json());
+  assert.deepEqual(headings, [...new Set(known.map(({ group }) => group))].sort());
+  assert.equal(await page.locator(".completions [role=option]:visible").count(), known.length);
+  await page.keyboard.press("Tab");
+  assert.deepEqual(shown(page).getAll("target"), ["servers.web1.cpu.load"]);
+  await field.click();
+  await page.locator(".completions [role=option]:visible", { hasText: /^absolute/ }).click();
+  assert.deepEqual(shown(page).getAll("target"), ["absolute(servers.web1.cpu.load)"]);
+});
+
+test("the page takes no more memory after an hour of refreshes", async () => {
+  const page = await open("#target=servers.*.cpu.*&refresh=0");
+  await drawn(page);
+  const devtools = await page.context().newCDPSession(page);
+  await devtools.send("Performance.enable");
+  const measured = async () => {
+    await devtools.send("HeapProfiler.collectGarbage");
+    const { metrics } = await devtools.send("Performance.getMetrics");
+    return Object.fromEntries(metrics.map(({ name, value }) => [name, value]));
+  };
+  const refresh = async (times) => {
+    for (let i = 0; i < times; i += 1) {
+      const answered = page.waitForResponse((answer) => answer.url().includes("/render"));
+      await page.keyboard.press("r");
+      await answered;
+      await page.locator("#plot:not([aria-busy])").waitFor();
+    }
+    return measured();
+  };
+  // What is loaded once is there after a few; an hour has 120 refreshes of 30 seconds.
+  const early = await refresh(10);
+  const late = await refresh(120);
+  assert.ok(late.JSHeapUsedSize < early.JSHeapUsedSize * 1.25, `${early.JSHeapUsedSize} became ${late.JSHeapUsedSize} bytes`);
+  assert.ok(late.Nodes < early.Nodes * 1.25, `${early.Nodes} became ${late.Nodes} nodes`);
+  assert.ok(late.JSEventListeners < early.JSEventListeners * 1.25, `${early.JSEventListeners} became ${late.JSEventListeners} listeners`);
 });

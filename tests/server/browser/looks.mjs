@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
 
-import { drawn, line, open } from "./chromium.mjs";
+import { drawn, line, open, url } from "./chromium.mjs";
 
 const FLEET =
   "#target=servers.web1.cpu.load&target=servers.db1.cpu.load" +
@@ -184,9 +184,14 @@ test("a wide screen", async () => {
   await picture(page, "wide");
 });
 
-test("stacked, with values pinned", async () => {
-  const page = await open("#target=servers.*.memory.used&style=stacked&refresh=0", { colorScheme: "dark" });
+test("stacked, with events and values pinned", async () => {
+  for (const [what, ago] of [["deploy web 2.4", 2400], ["failover db1", 900]]) {
+    const event = { what, tags: "deploy", when: Math.floor(Date.now() / 1000) - ago, data: "" };
+    await fetch(new URL("events/", url), { method: "POST", body: JSON.stringify(event) });
+  }
+  const page = await open("#target=servers.*.memory.used&style=stacked&events=deploy&refresh=0", { colorScheme: "dark" });
   await drawn(page);
+  assert.equal(await page.locator(".mark").count(), 2);
   const box = await page.locator("#plot .u-over").boundingBox();
   await page.mouse.click(box.x + box.width * 0.4, box.y + 80);
   await page.locator(".tip.pinned").waitFor();

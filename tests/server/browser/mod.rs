@@ -49,6 +49,11 @@ fn a_graph_is_drawn_in_other_ways() {
 }
 
 #[test]
+fn graphs_are_saved_and_events_marked() {
+    drive("graphs_are_saved_and_events_marked", "saved.mjs", varied);
+}
+
+#[test]
 fn keyboards_and_screen_readers_are_enough() {
     drive("keyboards_and_screen_readers_are_enough", "access.mjs", varied);
 }
@@ -173,7 +178,7 @@ fn operated() -> Server {
     server
 }
 
-/// A small fleet: a day of values every ten minutes, and every ten seconds in the last hour.
+/// A small fleet: a day of values every minute, and every ten seconds in the last six hours, as its rule keeps them.
 fn filled() -> Server {
     let setup = Setup::new();
     std::fs::write(setup.directory().join("storage-schemas.conf"), SCHEMAS).unwrap();
@@ -185,7 +190,7 @@ fn filled() -> Server {
 fn fill(server: &Server) {
     let now = now();
     let times: Vec<u64> =
-        (now - 86_400..now - 3600).step_by(600).chain((now - 3600..=now).step_by(10)).collect();
+        (now - 86_400..now - 21_600).step_by(60).chain((now - 21_600..=now).step_by(10)).collect();
     let mut lines = String::new();
     for (series, name) in names().iter().enumerate() {
         for &time in &times {

@@ -24,7 +24,7 @@ const painted = (page, wanted) =>
 
 test("colours and dashes of a target are obeyed, as in the server's pictures", async () => {
   const red = [255, 0, 0];
-  const page = await open(hash(["color(servers.calm.load,'red')"], { from: "-1h" }));
+  const page = await open(hash(["color(servers.calm.load,'darkred')"], { from: "-1h" }));
   await drawn(page);
   const whole = await painted(page, red);
   assert.ok(whole > 500, `${whole}`);
@@ -37,12 +37,12 @@ test("colours and dashes of a target are obeyed, as in the server's pictures", a
   };
   const dashed = await draw("dashed(servers.calm.load|color('#ff0000'),10)");
   assert.ok(dashed > whole * 0.3 && dashed < whole * 0.75, `${dashed} of ${whole}`);
-  assert.ok((await draw("alias(lineWidth(color(servers.calm.load,'red'),6),'x')")) > whole * 2);
+  assert.ok((await draw("alias(lineWidth(color(servers.calm.load,'darkred'),6),'x')")) > whole * 2);
   // A sum makes a new series, and forgets the colour.
-  assert.equal(await draw("sumSeries(color(servers.calm.load,'red'))"), 0);
-  assert.equal(await draw("alpha(color(servers.calm.load,'red'),0.3)"), 0);
+  assert.equal(await draw("sumSeries(color(servers.calm.load,'darkred'))"), 0);
+  assert.equal(await draw("alpha(color(servers.calm.load,'darkred'),0.3)"), 0);
   // A line from bottom to top for each of 360 points.
-  assert.ok((await draw("color(drawAsInfinite(servers.calm.load),'red')")) > whole * 20);
+  assert.ok((await draw("color(drawAsInfinite(servers.calm.load),'darkred')")) > whole * 20);
 });
 
 test("the second axis has its own scale on the right", async () => {
@@ -68,7 +68,7 @@ test("lines are stacked by the page or by the target, and hidden ones count no m
 });
 
 test("areas are filled", async () => {
-  const page = await open(hash(["color(servers.calm.load,'red')"], { from: "-1h", min: "0" }), { colorScheme: "light" });
+  const page = await open(hash(["color(servers.calm.load,'darkred')"], { from: "-1h", min: "0" }), { colorScheme: "light" });
   await drawn(page);
   // Red at 30 % on a transparent canvas is red with a low opacity.
   const faint = () =>

@@ -40,8 +40,8 @@ pub(super) struct Label<'a> {
     pub(super) size: f32,
     pub(super) anchor: Anchor,
     pub(super) colour: Colour,
-    /// Written from the bottom up.
-    pub(super) upright: bool,
+    /// Degrees by which it is turned, clockwise.
+    pub(super) turn: f32,
 }
 
 /// Pixels or shapes.

@@ -28,13 +28,13 @@ const fn rgb(red: u8, green: u8, blue: u8) -> Colour {
     Colour { red, green, blue, alpha: 255 }
 }
 
-/// Names as Graphite's users write them; its green and its yellow are its own.
+/// Names as Graphite's users write them. Its red, its green and some others are its own.
 const NAMED: [(&str, Colour); 24] = [
     ("black", rgb(0, 0, 0)),
     ("white", rgb(255, 255, 255)),
     ("blue", rgb(100, 100, 255)),
     ("green", rgb(0, 200, 0)),
-    ("red", rgb(255, 0, 0)),
+    ("red", rgb(200, 0, 50)),
     ("yellow", rgb(255, 255, 0)),
     ("orange", rgb(255, 165, 0)),
     ("purple", rgb(200, 100, 255)),
@@ -49,7 +49,7 @@ const NAMED: [(&str, Colour); 24] = [
     ("rose", rgb(200, 150, 200)),
     ("darkblue", rgb(0, 0, 255)),
     ("darkgreen", rgb(0, 255, 0)),
-    ("darkred", rgb(200, 0, 50)),
+    ("darkred", rgb(255, 0, 0)),
     ("darkgray", rgb(111, 111, 111)),
     ("darkgrey", rgb(111, 111, 111)),
     ("mistyrose", rgb(255, 228, 225)),
@@ -140,13 +140,18 @@ const THEMES: [Theme; 5] = [
 ];
 
 impl Theme {
-    /// By its name; one that does not exist is the default, as in Graphite.
-    pub(super) fn named(name: &str) -> &'static Theme {
-        THEMES.iter().find(|theme| theme.name == name).unwrap_or(&THEMES[0])
+    /// By its name. The error is a text for the client.
+    pub(super) fn named(name: &str) -> Result<&'static Theme, String> {
+        THEMES.iter().find(|theme| theme.name == name).ok_or_else(|| {
+            let all = THEMES.map(|theme| theme.name).join(", ");
+            format!("the template `{name}` does not exist; use one of {all}")
+        })
     }
 }
 
 impl Colour {
+    pub(super) const BLACK: Self = rgb(0, 0, 0);
+
     /// A name, or `RRGGBB`, `RRGGBBAA` or `RGB` with or without a `#`.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
@@ -179,7 +184,7 @@ mod tests {
 
     #[test]
     fn names_and_numbers() {
-        assert_eq!(Colour::parse("Red"), Some(rgb(255, 0, 0)));
+        assert_eq!(Colour::parse("DarkRed"), Some(rgb(255, 0, 0)));
         assert_eq!(Colour::parse("#00ff7f"), Some(rgb(0, 255, 127)));
         assert_eq!(Colour::parse("f0a"), Some(rgb(255, 0, 170)));
         assert_eq!(Colour::parse("11223344"), Some(Colour { red: 17, green: 34, blue: 51, alpha: 68 }));
@@ -195,8 +200,8 @@ mod tests {
     }
 
     #[test]
-    fn themes_are_found_or_the_first() {
-        assert_eq!(Theme::named("plain").name, "plain");
-        assert_eq!(Theme::named("nothing").name, "default");
+    fn themes_are_found() {
+        assert_eq!(Theme::named("plain").unwrap().name, "plain");
+        assert!(Theme::named("nothing").unwrap_err().contains("use one of default, noc"));
     }
 }

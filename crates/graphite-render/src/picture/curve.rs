@@ -20,7 +20,10 @@ pub(super) struct Curve {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Frame<'a> {
     pub(super) area: Area,
+    /// From the first point to the last.
     pub(super) range: TimeRange,
+    /// Pixels from the first point to the last: a little less than the area is wide.
+    pub(super) length: f32,
     pub(super) scale: &'a Scale,
 }
 
@@ -33,9 +36,16 @@ pub(super) struct Joining {
 }
 
 impl Frame<'_> {
+    /// Where a point is. The first one is half of the spare room away from the edge.
     pub(super) fn x(&self, time: f64) -> f32 {
         let span = (self.range.until - self.range.from).max(1) as f64;
-        self.area.left + ((time - self.range.from as f64) / span) as f32 * self.area.width()
+        let spare = (self.area.width() - self.length) / 2.0;
+        self.area.left + spare + ((time - self.range.from as f64) / span) as f32 * self.length
+    }
+
+    /// Where a mark of the time axis is.
+    pub(super) fn mark(&self, time: i64) -> f32 {
+        self.x(time as f64)
     }
 
     /// Far outside the picture numbers lose their digits; nobody sees where exactly a line ends there.
@@ -123,9 +133,9 @@ mod tests {
     const N: f64 = f64::NAN;
 
     fn runs(values: &[f64], mode: LineMode, limit: usize) -> Vec<usize> {
-        let scale = Scale::new((0.0, 10.0), Wish::default(), UnitSystem::Si);
+        let scale = Scale::new((0.0, 10.0), &Wish::default(), UnitSystem::Si);
         let area = Area { left: 0.0, top: 0.0, right: 100.0, bottom: 100.0 };
-        let frame = Frame { area, range: TimeRange { from: 0, until: 100 }, scale: &scale };
+        let frame = Frame { area, range: TimeRange { from: 0, until: 100 }, length: 100.0, scale: &scale };
         let curve = Curve { start: 0, step: 10, values: values.to_vec() };
         curve.runs(frame, Joining { mode, limit }).iter().map(Vec::len).collect()
     }

@@ -4,6 +4,8 @@ use super::canvas::{Anchor, Area, Canvas, Label};
 use super::colour::Colour;
 use super::font;
 use super::options::Options;
+use super::plots;
+use crate::series::Series;
 
 /// More series than this have no legend unless it is asked for, as in Graphite.
 const SHOWN_BY_DEFAULT: usize = 10;
@@ -25,16 +27,35 @@ pub(super) struct Legend<'a> {
     entries: Vec<LegendItem<'a>>,
     columns: usize,
     line: f32,
-    /// Entries that have no room.
-    left_out: usize,
+    /// Below the entries: what is not shown.
+    note: Option<String>,
 }
 
 impl<'a> Legend<'a> {
+    /// The legend of lines.
+    pub(super) fn of_lines(series: &'a [Series], options: &Options) -> Self {
+        let colours = plots::colours(series, options);
+        let is_empty = |s: &Series| s.values.iter().all(|v| v.is_nan());
+        let entries = series.iter().zip(colours).filter_map(|(s, colour)| {
+            let drawing = s.drawing.as_deref();
+            let is_left_out =
+                drawing.is_some_and(|d| d.invisible) || (!options.nulls_in_legend && is_empty(s));
+            let on_the_right = drawing.is_some_and(|d| d.second_y_axis);
+            (!is_left_out).then(|| LegendItem { name: &s.name, colour: solid(colour), on_the_right })
+        });
+        Self::new(entries.collect(), options)
+    }
+
     /// Lays the entries out; at most half of the picture is for them.
-    pub(super) fn new(entries: Vec<LegendItem<'a>>, options: &Options) -> Self {
+    pub(super) fn new(mut entries: Vec<LegendItem<'a>>, options: &Options) -> Self {
         let small = options.width < SMALLEST.0 || options.height < SMALLEST.1;
-        let hidden = options.hide_legend.unwrap_or(small || entries.len() > SHOWN_BY_DEFAULT);
-        let mut entries = if hidden { Vec::new() } else { entries };
+        let too_many = entries.len() > SHOWN_BY_DEFAULT;
+        // Nobody should take a picture without a legend for one of a single series.
+        let note = (too_many && !small && options.hide_legend.is_none())
+            .then(|| format!("{} series; hideLegend=false shows their names", entries.len()));
+        if options.hide_legend.unwrap_or(small || too_many) {
+            entries.clear();
+        }
         if options.unique_legend {
             let mut seen = std::collections::HashSet::new();
             entries.retain(|entry| seen.insert(entry.name));
@@ -46,49 +67,50 @@ impl<'a> Legend<'a> {
         let columns = ((room / widest.max(1.0)) as usize).clamp(1, 8);
         let line = size * 1.5;
         let rows = (options.height as f32 / 2.0 / line).max(1.0) as usize;
-        let kept =
-            if entries.len() > rows * columns { (rows * columns).saturating_sub(1) } else { entries.len() };
-        let left_out = entries.len() - kept;
-        entries.truncate(kept);
-        Self { entries, columns, line, left_out }
+        let all = entries.len();
+        if all > rows * columns {
+            entries.truncate((rows.max(2) - 1) * columns);
+        }
+        let left_out = all - entries.len();
+        let note = note.or_else(|| (left_out > 0).then(|| format!("… and {left_out} more")));
+        Self { entries, columns, line, note }
+    }
+
+    fn rows(&self) -> usize {
+        self.entries.len().div_ceil(self.columns) + usize::from(self.note.is_some())
     }
 
     /// Height it needs.
     pub(super) fn height(&self) -> f32 {
-        let entries = self.entries.len() + usize::from(self.left_out > 0);
-        if entries == 0 { 0.0 } else { entries.div_ceil(self.columns) as f32 * self.line + self.line * 0.4 }
+        let rows = self.rows();
+        if rows == 0 { 0.0 } else { rows as f32 * self.line + self.line * 0.7 }
     }
 
     /// Draws it, ending at the bottom of `area`.
     pub(super) fn draw(&self, canvas: &mut dyn Canvas, area: Area, options: &Options) {
         let (size, width) = (options.font_size, area.width() / self.columns as f32);
-        let top = area.bottom - self.height() + self.line * 0.4;
-        let place = |i: usize| {
-            (area.left + (i % self.columns) as f32 * width, top + (i / self.columns) as f32 * self.line)
-        };
+        let top = area.bottom - self.rows() as f32 * self.line;
         for (i, entry) in self.entries.iter().enumerate() {
-            let (x, y) = place(i);
+            let (row, column) = (i / self.columns, i % self.columns);
+            let (x, y) = (area.left + column as f32 * width, top + row as f32 * self.line);
             let swatch = Area { left: x, top: y + 0.2 * size, right: x + size, bottom: y + 1.2 * size };
             canvas.fill(&[swatch.outline()], entry.colour);
             let name = if entry.on_the_right { format!("{} →", entry.name) } else { entry.name.to_owned() };
             let text = font::shortened(&name, size, width - 2.0 * size);
             canvas.text(label(&text, (x + 1.5 * size, y + 1.05 * size), options));
         }
-        if self.left_out > 0 {
-            let (x, y) = place(self.entries.len());
-            let text = format!("… and {} more", self.left_out);
-            canvas.text(label(&text, (x, y + 1.05 * size), options));
+        if let Some(note) = &self.note {
+            let text = font::shortened(note, size, area.width());
+            canvas.text(label(&text, (area.left, area.bottom - 0.45 * size), options));
         }
     }
 }
 
 fn label<'t>(text: &'t str, at: (f32, f32), options: &Options) -> Label<'t> {
-    Label {
-        text,
-        at,
-        size: options.font_size,
-        anchor: Anchor::Start,
-        colour: options.foreground,
-        upright: false,
-    }
+    Label { text, at, size: options.font_size, anchor: Anchor::Start, colour: options.foreground, turn: 0.0 }
+}
+
+/// A colour that can be seen in a small square.
+fn solid(colour: Colour) -> Colour {
+    Colour { alpha: colour.alpha.max(60), ..colour }
 }

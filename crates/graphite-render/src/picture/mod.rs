@@ -1,18 +1,24 @@
 //! Series as a picture: PNG or SVG, lines or a pie.
 //!
 //! A picture is laid out once, in numbers ([`chart`], [`pie`]), and put on a [`canvas::Canvas`], of which there are two:
-//! pixels and SVG text. Text is measured with one embedded font for both, so the two look alike.
+//! pixels and SVG text. Text is measured with the same fonts for both, so the two look alike.
 
+mod axes;
 mod canvas;
 mod chart;
 mod colour;
 mod curve;
 mod font;
+mod layout;
 mod legend;
+pub mod option_rows;
 mod options;
 mod pie;
+mod plots;
 mod raster;
+mod reader;
 mod svg;
+mod system_fonts;
 mod ticks;
 mod time_axis;
 mod units;
@@ -21,7 +27,6 @@ use jiff::tz::TimeZone;
 use plumbago_model::Cancel;
 
 use crate::error::RenderError;
-use crate::request::TimeRange;
 use crate::series::Series;
 use canvas::Canvas;
 pub use options::{GraphType, Options};
@@ -35,23 +40,23 @@ pub enum Format {
     Svg,
 }
 
-/// Draws `series` over `range`; times are shown in `tz`. It stops when nobody waits for it any more.
+/// Draws `series`, as graphite-web lays them out; times are shown in `tz`. It stops when nobody waits for it any more.
 pub fn draw(
     series: &[Series],
     options: &Options,
-    range: TimeRange,
     tz: &TimeZone,
     format: Format,
     cancel: &Cancel,
 ) -> Result<Vec<u8>, RenderError> {
+    let size = (options.width, options.height);
     let mut canvas: Box<dyn Canvas> = match format {
-        Format::Png => Box::new(raster::Raster::new(options.width, options.height, options.pixel_ratio)?),
-        Format::Svg => Box::new(svg::Svg::new(options.width, options.height)),
+        Format::Png => Box::new(raster::Raster::new(size, options.pixel_ratio, options.letters)?),
+        Format::Svg => Box::new(svg::Svg::new(size, options.letters)),
     };
     canvas.background(options.background);
     match options.graph_type {
         GraphType::Pie => pie::draw(canvas.as_mut(), series, options),
-        GraphType::Line => chart::draw(canvas.as_mut(), series, options, range, tz, cancel)?,
+        GraphType::Line => chart::draw(canvas.as_mut(), series, options, tz, cancel)?,
     }
     canvas.finish()
 }

@@ -1,6 +1,8 @@
-//! The graph options of a request.
+//! The graph options of a request. `option_rows.rs` says what each of them does.
 
 use super::colour::{Colour, Theme};
+use super::font::Style;
+use super::reader::Reader;
 use super::ticks::Wish;
 use super::units::UnitSystem;
 
@@ -52,6 +54,42 @@ pub(super) enum PieMode {
     Minimum,
 }
 
+/// What is written on a slice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SliceLabel {
+    None,
+    Number,
+    Percent,
+}
+
+/// How the lines of one side are drawn if there are two axes. What is absent is as the series says.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct SideStyle {
+    pub(super) colour: Option<Colour>,
+    pub(super) width: Option<f64>,
+    pub(super) dash: Option<f64>,
+}
+
+/// An axis of values: where it goes, what is written beside it, how its lines look.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Side {
+    pub(super) wish: Wish,
+    pub(super) title: String,
+    pub(super) style: SideStyle,
+}
+
+/// How a pie is drawn.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Slices {
+    pub(super) size: PieMode,
+    pub(super) label: SliceLabel,
+    /// Slices below this, in percent or as a number, have no label.
+    pub(super) least: f64,
+    pub(super) colour: Colour,
+    /// Are labels written along the slices?
+    pub(super) rotated: bool,
+}
+
 /// All options.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -69,11 +107,14 @@ pub struct Options {
     pub(super) minor: Colour,
     pub(super) palette: Vec<Colour>,
     pub(super) title: String,
-    pub(super) vertical_title: String,
     pub(super) margin: f32,
     pub(super) font_size: f32,
+    pub(super) letters: Style,
     pub(super) hide_legend: Option<bool>,
     pub(super) unique_legend: bool,
+    pub(super) nulls_in_legend: bool,
+    /// Is there nothing but the lines?
+    pub(super) bare: bool,
     pub(super) hide_grid: bool,
     pub(super) hide_x_axis: bool,
     pub(super) hide_y_axis: bool,
@@ -85,16 +126,17 @@ pub struct Options {
     pub(super) connected_limit: usize,
     pub(super) nulls_are_zero: bool,
     pub(super) x_format: Option<String>,
+    /// The fewest pixels from one point of a line to the next.
+    pub(super) x_step: f64,
     pub(super) minor_lines: u32,
     pub(super) units: UnitSystem,
-    /// Of the left axis, and of the right one.
-    pub(super) axes: [Wish; 2],
-    pub(super) pie_mode: PieMode,
-    pub(super) slice_labels: bool,
+    /// The left axis, and the right one.
+    pub(super) sides: [Side; 2],
+    pub(super) slices: Slices,
 }
 
 /// Largest picture: enough for a wall, and bounded in memory.
-const MAX_SIDE: u32 = 8000;
+pub(super) const MAX_SIDE: u32 = 8000;
 const MAX_PIXELS: f64 = 32e6;
 
 /// Bytes of a pixel: its colour, the mask of the drawing area, and the compressed picture beside its rows.
@@ -113,44 +155,61 @@ impl Options {
     /// Reads the options through `get`, which knows the parameters of the request. The error is a text for the client.
     pub fn read<'p>(get: &dyn Fn(&str) -> Option<&'p str>) -> Result<Self, String> {
         let reader = Reader { get };
-        let theme = Theme::named(get("template").unwrap_or("default"));
+        let theme = Theme::named(reader.text("template").unwrap_or("default"))?;
         let bare = reader.switch("graphOnly");
-        let size = reader.number("fontSize")?.unwrap_or(10.0).clamp(4.0, 72.0) as f32;
+        let visible = |name: &str| if bare { "" } else { get(name).unwrap_or_default() };
+        let clamped = |name: &str, default: f64, low: f64, high: f64| -> Result<f64, String> {
+            Ok(reader.number(name)?.unwrap_or(default).clamp(low, high))
+        };
+        let hide_axes = bare || reader.switch("hideAxes");
         let options = Self {
             width: reader.side("width", 330)?,
             height: reader.side("height", 250)?,
-            pixel_ratio: reader.number("pixelRatio")?.unwrap_or(1.0).clamp(0.25, 8.0) as f32,
+            pixel_ratio: clamped("pixelRatio", 1.0, 0.25, 8.0)? as f32,
             graph_type: GraphType::named(get("graphType"))?,
             background: reader.colour("bgcolor")?.unwrap_or(theme.background),
             foreground: reader.colour("fgcolor")?.unwrap_or(theme.foreground),
             major: reader.colour("majorGridLineColor")?.unwrap_or(theme.major),
             minor: reader.colour("minorGridLineColor")?.unwrap_or(theme.minor),
-            palette: reader.palette(theme)?,
-            title: get("title").unwrap_or_default().to_owned(),
-            vertical_title: get("vtitle").unwrap_or_default().to_owned(),
-            margin: reader.number("margin")?.unwrap_or(if bare { 0.0 } else { 10.0 }).clamp(0.0, 500.0)
-                as f32,
-            font_size: size,
-            hide_legend: if bare { Some(true) } else { get("hideLegend").map(is_true) },
+            palette: reader.colours("colorList")?.unwrap_or_else(|| theme.lines.to_vec()),
+            title: visible("title").to_owned(),
+            margin: if bare { 0.0 } else { clamped("margin", 10.0, 0.0, 500.0)? as f32 },
+            font_size: clamped("fontSize", 10.0, 4.0, 72.0)? as f32,
+            letters: Style { bold: reader.switch("fontBold"), italic: reader.switch("fontItalic") },
+            hide_legend: if bare { Some(true) } else { reader.switched("hideLegend") },
             unique_legend: reader.switch("uniqueLegend"),
-            hide_grid: bare || reader.switch("hideGrid"),
-            hide_x_axis: bare || reader.switch("hideAxes") || reader.switch("hideXAxis"),
-            hide_y_axis: bare || reader.switch("hideAxes") || reader.switch("hideYAxis"),
-            axis_on_the_right: get("yAxisSide") == Some("right"),
-            line_mode: line_mode(get("lineMode")),
-            area_mode: area_mode(get("areaMode")),
+            nulls_in_legend: !reader.switch("hideNullFromLegend"),
+            bare,
+            hide_grid: hide_axes || reader.switch("hideGrid"),
+            hide_x_axis: hide_axes || reader.switch("hideXAxis"),
+            hide_y_axis: hide_axes || reader.switch("hideYAxis"),
+            axis_on_the_right: reader.text("yAxisSide") == Some("right"),
+            line_mode: reader.choice("lineMode", LINE_MODES, LineMode::Slope)?,
+            area_mode: reader.choice("areaMode", AREA_MODES, AreaMode::None)?,
             area_alpha: reader.number("areaAlpha")?,
-            line_width: reader.number("lineWidth")?.unwrap_or(1.2).clamp(0.1, 100.0) as f32,
+            line_width: reader.first_number(&["lineWidth", "thickness"])?.unwrap_or(1.2).clamp(0.1, 100.0)
+                as f32,
             connected_limit: reader
                 .number("connectedLimit")?
                 .map_or(usize::MAX, |limit| limit.max(0.0) as usize),
             nulls_are_zero: reader.switch("drawNullAsZero"),
-            x_format: get("xFormat").filter(|format| !format.is_empty()).map(str::to_owned),
-            minor_lines: reader.number("minorY")?.unwrap_or(1.0).clamp(0.0, 20.0) as u32,
-            units: UnitSystem::named(get("yUnitSystem").unwrap_or("si")),
-            axes: [reader.axis("Left", true)?, reader.axis("Right", false)?],
-            pie_mode: pie_mode(get("pieMode"))?,
-            slice_labels: get("pieLabels") != Some("none") && !bare,
+            x_format: reader.text("xFormat").map(str::to_owned),
+            x_step: clamped("minXStep", 1.0, 0.01, 1000.0)?,
+            minor_lines: clamped("minorY", 1.0, 0.0, 20.0)? as u32,
+            units: UnitSystem::named(reader.text("yUnitSystem").unwrap_or("si")),
+            sides: [
+                Side {
+                    wish: reader.axis("Left", true)?,
+                    title: visible("vtitle").to_owned(),
+                    style: side_style(&reader, "left")?,
+                },
+                Side {
+                    wish: reader.axis("Right", false)?,
+                    title: visible("vtitleRight").to_owned(),
+                    style: side_style(&reader, "right")?,
+                },
+            ],
+            slices: slices(&reader, bare)?,
         };
         options.check_size()
     }
@@ -166,107 +225,44 @@ impl Options {
     }
 }
 
-struct Reader<'r, 'p> {
-    get: &'r dyn Fn(&str) -> Option<&'p str>,
+const LINE_MODES: &[(&str, LineMode)] =
+    &[("slope", LineMode::Slope), ("staircase", LineMode::Staircase), ("connected", LineMode::Connected)];
+const AREA_MODES: &[(&str, AreaMode)] = &[
+    ("none", AreaMode::None),
+    ("first", AreaMode::First),
+    ("all", AreaMode::All),
+    ("stacked", AreaMode::Stacked),
+];
+const PIE_MODES: &[(&str, PieMode)] =
+    &[("average", PieMode::Average), ("maximum", PieMode::Maximum), ("minimum", PieMode::Minimum)];
+const SLICE_LABELS: &[(&str, SliceLabel)] =
+    &[("none", SliceLabel::None), ("number", SliceLabel::Number), ("percent", SliceLabel::Percent)];
+const PIE_LABELS: &[(&str, Option<bool>)] =
+    &[("horizontal", Some(false)), ("rotated", Some(true)), ("none", None)];
+
+fn side_style(reader: &Reader<'_, '_>, side: &str) -> Result<SideStyle, String> {
+    Ok(SideStyle {
+        colour: reader.colour(&format!("{side}Color"))?,
+        width: reader.number(&format!("{side}Width"))?,
+        dash: reader.number(&format!("{side}Dashed"))?.filter(|dash| *dash > 0.0),
+    })
 }
 
-impl Reader<'_, '_> {
-    fn switch(&self, name: &str) -> bool {
-        (self.get)(name).is_some_and(is_true)
-    }
-
-    /// A number. Dashboards send parameters that are empty for those that are not set.
-    fn number(&self, name: &str) -> Result<Option<f64>, String> {
-        let Some(text) = (self.get)(name).map(str::trim).filter(|text| !text.is_empty()) else {
-            return Ok(None);
-        };
-        // Graphite's own page writes infinity in many ways; none of them is an end of an axis.
-        match text.parse::<f64>() {
-            Ok(number) => Ok(Some(number).filter(|number| number.is_finite())),
-            Err(_) => Err(format!("parameter `{name}` must be a number, not `{text}`")),
-        }
-    }
-
-    fn side(&self, name: &str, default: u32) -> Result<u32, String> {
-        match self.number(name)? {
-            None => Ok(default),
-            Some(side) if (1.0..=f64::from(MAX_SIDE)).contains(&side) => Ok(side as u32),
-            Some(side) => Err(format!("parameter `{name}` must be between 1 and {MAX_SIDE}, not {side}")),
-        }
-    }
-
-    fn colour(&self, name: &str) -> Result<Option<Colour>, String> {
-        let Some(text) = (self.get)(name).filter(|text| !text.is_empty()) else { return Ok(None) };
-        let bad = || {
-            format!(
-                "parameter `{name}`: `{text}` is no colour; use a name such as red, or digits such as ff8800"
-            )
-        };
-        Colour::parse(text).ok_or_else(bad).map(Some)
-    }
-
-    fn palette(&self, theme: &Theme) -> Result<Vec<Colour>, String> {
-        let Some(list) = (self.get)("colorList").filter(|list| !list.is_empty()) else {
-            return Ok(theme.lines.to_vec());
-        };
-        list.split(',')
-            .map(|text| {
-                Colour::parse(text).ok_or_else(|| {
-                    format!("parameter `colorList`: `{text}` is no colour; use names such as red, or digits such as ff8800")
-                })
-            })
-            .collect()
-    }
-
-    /// The options of one axis of values; those without a side mean the left one, and the only one.
-    fn axis(&self, side: &str, plain: bool) -> Result<Wish, String> {
-        let of = |name: &str| -> Result<Option<f64>, String> {
-            match self.number(&format!("{name}{side}"))? {
-                None if plain => self.number(name),
-                found => Ok(found),
-            }
-        };
-        let log_base = match (self.get)("logBase") {
-            Some("e") => Some(std::f64::consts::E),
-            _ => self.number("logBase")?,
-        };
-        Ok(Wish { min: of("yMin")?, max: of("yMax")?, limit: of("yLimit")?, step: of("yStep")?, log_base })
-    }
-}
-
-/// As Graphite reads switches.
-fn is_true(text: &str) -> bool {
-    matches!(text.to_ascii_lowercase().as_str(), "true" | "t" | "yes" | "y" | "1" | "on")
-}
-
-fn pie_mode(name: Option<&str>) -> Result<PieMode, String> {
-    match name {
-        None | Some("average" | "") => Ok(PieMode::Average),
-        Some("maximum") => Ok(PieMode::Maximum),
-        Some("minimum") => Ok(PieMode::Minimum),
-        Some(other) => Err(format!("the pieMode `{other}` does not exist; use average, maximum or minimum")),
-    }
-}
-
-fn line_mode(name: Option<&str>) -> LineMode {
-    match name {
-        Some("staircase") => LineMode::Staircase,
-        Some("connected") => LineMode::Connected,
-        _ => LineMode::Slope,
-    }
-}
-
-fn area_mode(name: Option<&str>) -> AreaMode {
-    match name {
-        Some("first") => AreaMode::First,
-        Some("all") => AreaMode::All,
-        Some("stacked") => AreaMode::Stacked,
-        _ => AreaMode::None,
-    }
+fn slices(reader: &Reader<'_, '_>, bare: bool) -> Result<Slices, String> {
+    let way = reader.choice("pieLabels", PIE_LABELS, Some(false))?;
+    let label = reader.choice("valueLabels", SLICE_LABELS, SliceLabel::Percent)?;
+    Ok(Slices {
+        size: reader.choice("pieMode", PIE_MODES, PieMode::Average)?,
+        label: if bare || way.is_none() { SliceLabel::None } else { label },
+        least: reader.number("valueLabelsMin")?.unwrap_or(5.0),
+        colour: reader.colour("valueLabelsColor")?.unwrap_or(Colour::BLACK),
+        rotated: way == Some(true),
+    })
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::ticks::Top;
     use super::*;
 
     fn read(pairs: &[(&str, &'static str)]) -> Result<Options, String> {
@@ -284,6 +280,9 @@ mod tests {
             ("colorList", "red,nope", "`nope`"),
             ("graphType", "donut", "`donut`"),
             ("pieMode", "sum", "`sum`"),
+            ("lineMode", "dotted", "slope, staircase, connected"),
+            ("template", "nosuch", "default, noc, plain, summary, alphas"),
+            ("yDivisors", "4,0", "`0`"),
             ("yMin", "low", "`yMin`"),
         ] {
             let error = read(&[(name, value)]).unwrap_err();
@@ -293,12 +292,13 @@ mod tests {
     }
 
     #[test]
-    fn axes_have_sides() {
+    fn axes_have_sides_and_old_names() {
         let options = read(&[("yMin", "1"), ("yMaxRight", "9"), ("logBase", "e")]).unwrap();
-        assert_eq!(
-            (options.axes[0].min, options.axes[1].min, options.axes[1].max),
-            (Some(1.0), None, Some(9.0))
-        );
-        assert_eq!(options.axes[0].log_base, Some(std::f64::consts::E));
+        let [left, right] = options.sides.map(|side| side.wish);
+        assert_eq!((left.min, right.min, right.max), (Some(1.0), None, Top::At(9.0)));
+        assert_eq!(left.log_base, Some(std::f64::consts::E));
+        let options = read(&[("min", "1"), ("max", "7"), ("yMax", "max"), ("thickness", "3")]).unwrap();
+        assert_eq!((options.sides[0].wish.min, options.sides[0].wish.max), (Some(1.0), Top::Value));
+        assert!((options.line_width - 3.0).abs() < 1e-6);
     }
 }

@@ -3,26 +3,40 @@
 use std::f32::consts::TAU;
 
 use super::canvas::{Anchor, Area, At, Canvas, Label};
+use super::colour::Colour;
 use super::font;
 use super::legend::{Legend, LegendItem};
-use super::options::{Options, PieMode};
+use super::options::{Options, PieMode, SliceLabel};
 use crate::series::Series;
 
-/// Slices smaller than this have no room for their label.
-const LABELLED: f64 = 0.03;
+/// A slice.
+struct Slice<'a> {
+    name: &'a str,
+    size: f64,
+    /// Its part of the pie.
+    part: f64,
+    colour: Colour,
+}
 
 /// Draws the pie.
 pub(super) fn draw(canvas: &mut dyn Canvas, series: &[Series], options: &Options) {
-    let sizes: Vec<f64> = series.iter().map(|s| size(s, options.pie_mode)).collect();
+    let sizes: Vec<f64> = series.iter().map(|s| size(s, options.slices.size)).collect();
     let total: f64 = sizes.iter().sum();
+    let cover = options.area_alpha.unwrap_or(1.0);
     let colours = options.palette.iter().copied().cycle();
-    let slices: Vec<(&Series, f64, _)> =
-        series.iter().zip(&sizes).zip(colours).map(|((s, n), c)| (s, n / total, c)).collect();
-    let entries = slices.iter().map(|(s, _, colour)| LegendItem {
-        name: &s.name,
-        colour: *colour,
-        on_the_right: false,
-    });
+    let slices: Vec<Slice<'_>> = series
+        .iter()
+        .zip(sizes)
+        .zip(colours)
+        .map(|((s, size), colour)| Slice {
+            name: &s.name,
+            size,
+            part: size / total,
+            colour: colour.faded(cover),
+        })
+        .collect();
+    let entries =
+        slices.iter().map(|slice| LegendItem { name: slice.name, colour: slice.colour, on_the_right: false });
     let legend = Legend::new(entries.collect(), options);
     let mut area = Area {
         left: options.margin,
@@ -43,13 +57,11 @@ pub(super) fn draw(canvas: &mut dyn Canvas, series: &[Series], options: &Options
     let centre = ((area.left + area.right) / 2.0, (area.top + area.bottom) / 2.0);
     let radius = (area.width().min(area.height()) / 2.0 * 0.95).max(1.0);
     let mut from = -0.25;
-    for (_, part, colour) in &slices {
-        canvas.fill(&[slice(centre, radius, from, *part as f32)], *colour);
-        from += *part as f32;
+    for slice in &slices {
+        canvas.fill(&[wedge(centre, radius, from, slice.part as f32)], slice.colour);
+        from += slice.part as f32;
     }
-    if options.slice_labels {
-        labels(canvas, &slices.iter().map(|(_, part, _)| *part).collect::<Vec<_>>(), centre, radius, options);
-    }
+    labels(canvas, &slices, centre, radius, options);
 }
 
 /// What the slice is the size of; a series without values has none.
@@ -63,7 +75,7 @@ fn size(series: &Series, mode: PieMode) -> f64 {
     if value.is_finite() { value.max(0.0) } else { 0.0 }
 }
 
-fn slice(centre: At, radius: f32, from: f32, part: f32) -> Vec<At> {
+fn wedge(centre: At, radius: f32, from: f32, part: f32) -> Vec<At> {
     let points = (part * 180.0).ceil().max(1.0) as usize;
     let rim = (0..=points).map(|i| on_rim(centre, radius, from + part * i as f32 / points as f32));
     std::iter::once(centre).chain(rim).collect()
@@ -74,25 +86,36 @@ fn on_rim((x, y): At, radius: f32, turn: f32) -> At {
     (x + radius * cos, y + radius * sin)
 }
 
-fn labels(canvas: &mut dyn Canvas, parts: &[f64], centre: At, radius: f32, options: &Options) {
+fn labels(canvas: &mut dyn Canvas, slices: &[Slice<'_>], centre: At, radius: f32, options: &Options) {
+    let size = options.font_size;
+    let wanted = options.slices;
     let mut from = -0.25;
-    for part in parts {
-        let (x, y) = on_rim(centre, radius * 0.7, from + *part as f32 / 2.0);
-        from += *part as f32;
-        if *part >= LABELLED {
-            let text = format!("{:.0} %", part * 100.0);
-            let at = (x, y + options.font_size * 0.35);
-            let label = Label {
-                text: &text,
-                at,
-                size: options.font_size,
-                anchor: Anchor::Middle,
-                colour: options.background,
-                upright: false,
-            };
-            canvas.text(label);
-        }
+    for slice in slices {
+        let middle = from + slice.part as f32 / 2.0;
+        from += slice.part as f32;
+        let text = match wanted.label {
+            SliceLabel::None => continue,
+            SliceLabel::Percent if slice.part * 100.0 >= wanted.least => {
+                format!("{:.1} %", slice.part * 100.0)
+            }
+            SliceLabel::Number if slice.size >= wanted.least => number(slice.size),
+            SliceLabel::Percent | SliceLabel::Number => continue,
+        };
+        // Text on the left half would stand on its head.
+        let angle = middle.rem_euclid(1.0) * 360.0;
+        let along = if (90.0..270.0).contains(&angle) { angle - 180.0 } else { angle };
+        let turn = if wanted.rotated { along } else { 0.0 };
+        let (x, y) = on_rim(centre, radius * 0.55, middle);
+        let (sin, cos) = turn.to_radians().sin_cos();
+        let down = size * 0.35;
+        let at = (x - sin * down, y + cos * down);
+        canvas.text(Label { text: &text, at, size, anchor: Anchor::Middle, colour: wanted.colour, turn });
     }
+}
+
+/// Small numbers have decimals.
+fn number(size: f64) -> String {
+    if size < 10.0 && size.fract() != 0.0 { format!("{size:.2}") } else { format!("{size:.0}") }
 }
 
 fn title(canvas: &mut dyn Canvas, area: Area, options: &Options) {
@@ -105,7 +128,7 @@ fn title(canvas: &mut dyn Canvas, area: Area, options: &Options) {
         size,
         anchor: Anchor::Middle,
         colour: options.foreground,
-        upright: false,
+        turn: 0.0,
     });
 }
 
@@ -117,7 +140,7 @@ fn note(canvas: &mut dyn Canvas, area: Area, options: &Options) {
         size: options.font_size * 2.0,
         anchor: Anchor::Middle,
         colour: options.foreground,
-        upright: false,
+        turn: 0.0,
     };
     canvas.text(label);
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::canvas::{Anchor, Area, At, Canvas, Label, Pen};
 use super::colour::Colour;
-use super::font;
+use super::font::{self, Style};
 use crate::error::RenderError;
 
 /// An SVG document.
@@ -16,10 +16,12 @@ pub(super) struct Svg {
 }
 
 impl Svg {
-    pub(super) fn new(width: u32, height: u32) -> Self {
+    pub(super) fn new((width, height): (u32, u32), letters: Style) -> Self {
+        let bold = if letters.bold { " font-weight=\"bold\"" } else { "" };
+        let italic = if letters.italic { " font-style=\"italic\"" } else { "" };
         let out = format!(
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" \
-             height=\"{height}\" viewBox=\"0 0 {width} {height}\" font-family=\"DejaVu Sans, Verdana, sans-serif\">\n"
+             height=\"{height}\" viewBox=\"0 0 {width} {height}\" font-family=\"DejaVu Sans, Verdana, sans-serif\"{bold}{italic}>\n"
         );
         Self { out, size: (width, height), clips: 0, clipped: false }
     }
@@ -98,8 +100,8 @@ impl Canvas for Svg {
             short(font::width(label.text, label.size)),
             Ink("fill", label.colour)
         ));
-        if label.upright {
-            self.push(format_args!(" transform=\"rotate(-90 {x} {y})\""));
+        if label.turn != 0.0 {
+            self.push(format_args!(" transform=\"rotate({} {x} {y})\"", short(label.turn)));
         }
         self.out.push('>');
         escape(&mut self.out, label.text);

@@ -9,6 +9,7 @@ import { startKeys } from "./keys.js";
 import { hideMetric, showMetric, shownMetric } from "./metric.js";
 import { startOptions } from "./options.js";
 import { earlier, later, startRange, zoomIn, zoomOut } from "./range.js";
+import { startSaved } from "./saved.js";
 import { startSearch } from "./search.js";
 import { startShare } from "./share.js";
 import { startSidebar } from "./sidebar.js";
@@ -32,6 +33,7 @@ startRange({ shown: () => graph.shown(), again: () => graph.draw() });
 startOptions();
 startTargets(showMetric);
 startHistory();
+startSaved();
 startShare();
 startSidebar();
 startSearch({
@@ -70,6 +72,7 @@ startKeys({
   e: first("#targets .target"),
   f: first("#targets .function"),
   o: () => location.assign("operate"),
+  s: () => byId("saved").togglePopover(),
   r: () => graph.draw(),
   d: () => nextTheme(recolour),
   "?": () => byId("help").togglePopover(),

@@ -9,10 +9,11 @@ let lists = 0;
  *
  * `suggest(text, caret, signal)` returns a list of items `{ label, mark, detail, hint }`. `take(item)` is called for the item
  * that the user accepts, and `submit(text)` for Enter without a selected item. With `eager` the first item is selected at once.
+ * With `opens` a click opens the list; nothing is selected before the user writes. Items with the same `heading` follow one another.
  */
 export function complete(
   input,
-  { suggest, take, submit = () => {}, footer = () => "", eager = false, delay = 60 },
+  { suggest, take, submit = () => {}, footer = () => "", eager = false, opens = false, delay = 60 },
 ) {
   const list = el("ul", {
     class: "completions",
@@ -28,6 +29,7 @@ export function complete(
   input.setAttribute("aria-controls", list.id);
   input.setAttribute("aria-expanded", "false");
   let items = [];
+  let options = [];
   let chosen = -1;
   let running;
   // The text that the items complete. A fast typist is ahead of the list, and must not get a completion of an older text.
@@ -46,9 +48,9 @@ export function complete(
   };
 
   const choose = (index) => {
-    list.children[chosen]?.setAttribute("aria-selected", "false");
+    options[chosen]?.setAttribute("aria-selected", "false");
     chosen = index;
-    const option = list.children[index];
+    const option = options[index];
     if (!option || index < 0) return input.removeAttribute("aria-activedescendant");
     option.setAttribute("aria-selected", "true");
     option.scrollIntoView({ block: "nearest" });
@@ -73,17 +75,15 @@ export function complete(
   const show = (found, note, text) => {
     items = found;
     madeFor = text;
-    const options = found.map((item, index) =>
-      option(item, `${list.id}-${index}`, { click: () => accept(index) }),
-    );
+    options = found.map((item, index) => option(item, `${list.id}-${index}`, { click: () => accept(index) }));
     list.replaceChildren(
-      ...options,
+      ...options.flatMap((option, index) => [...heading(found, index), option]),
       ...(note ? [el("li", { class: "footer", role: "presentation" }, note)] : []),
     );
     list.hidden = options.length === 0 && !note;
     input.setAttribute("aria-expanded", String(!list.hidden));
     chosen = -1;
-    if (eager && found.length > 0) choose(0);
+    if (eager && text !== "" && found.length > 0) choose(0);
     list.scrollTop = 0;
     if (takesFirst && isCurrent() && found.length > 0) accept(0);
   };
@@ -106,6 +106,7 @@ export function complete(
   input.addEventListener("input", () => (takesFirst = false));
   input.addEventListener("input", debounce(delay, refresh));
   input.addEventListener("blur", close);
+  if (opens) input.addEventListener("click", () => list.hidden && refresh());
   input.addEventListener("keydown", (event) => {
     const shown = !list.hidden && items.length > 0;
     const open = shown && isCurrent();
@@ -121,10 +122,10 @@ export function complete(
     } else if (event.key === "Enter") {
       event.preventDefault();
       if (open && chosen >= 0) return accept(chosen);
-      if (shown && eager) return acceptFirst();
+      if (shown && eager && input.value !== "") return acceptFirst();
       close();
       submit(input.value);
-    } else if (event.key === "Tab" && shown && !event.shiftKey) {
+    } else if (event.key === "Tab" && shown && !event.shiftKey && (input.value !== "" || chosen >= 0)) {
       event.preventDefault();
       if (!open) return acceptFirst();
       accept(Math.max(0, chosen));
@@ -136,6 +137,12 @@ export function complete(
   });
   return { close, refresh };
 }
+
+/** The heading above an item, if it is the first of its group. */
+const heading = (items, index) =>
+  items[index].heading && items[index].heading !== items[index - 1]?.heading
+    ? [el("li", { class: "heading", role: "presentation" }, items[index].heading)]
+    : [];
 
 function option(item, id, on) {
   return el(

@@ -1,12 +1,12 @@
 // How a target wants to be drawn: what color(), dashed() and the like in it say, as the server's own pictures obey them.
 
-/** Graphite's names; its blue, green and yellow are its own. */
+/** Graphite's names; its red, blue and green are its own. */
 const NAMED = {
   black: "#000000",
   white: "#ffffff",
   blue: "#6464ff",
   green: "#00c800",
-  red: "#ff0000",
+  red: "#c80032",
   yellow: "#ffff00",
   orange: "#ffa500",
   purple: "#c864ff",
@@ -21,7 +21,7 @@ const NAMED = {
   rose: "#c896c8",
   darkblue: "#0000ff",
   darkgreen: "#00ff00",
-  darkred: "#c80032",
+  darkred: "#ff0000",
   darkgray: "#6f6f6f",
   darkgrey: "#6f6f6f",
   mistyrose: "#ffe4e1",

@@ -2,6 +2,7 @@
 
 import { time } from "./clock.js";
 import { byId, el } from "./dom.js";
+import { Events, eventsIn } from "./events.js";
 import { Legend } from "./legend.js";
 import { MOST_LINES, linesOf } from "./lines.js";
 import { Plot } from "./plot.js";
@@ -37,12 +38,13 @@ export class Graph {
     this.legend = new Legend(byId("legend"), this);
     this.lines = [];
     this.tip = new Tip();
+    this.events = new Events(byId("events"));
     this.place.addEventListener("mousedown", (event) => this.pressed(event));
     addEventListener("mouseup", (event) => this.released(event));
     this.place.addEventListener("keydown", (event) => this.key(event));
     this.place.addEventListener("blur", () => this.plot?.uplot.setCursor({ left: -10, top: -10 }));
     new ResizeObserver(() => this.resized()).observe(this.place);
-    state.watch(["targets", "from", "until", "points", "compare", "tz", "view"], () => this.draw());
+    state.watch(["targets", "from", "until", "points", "compare", "tz", "view", "events"], () => this.draw());
     state.watch(["style", "scale", "unit", "min", "max"], () => this.redraw());
     state.watch(["refresh"], () => this.wind());
     document.addEventListener("visibilitychange", () => document.hidden || this.wind());
@@ -85,8 +87,11 @@ export class Graph {
     const texts = asked.map(({ asked }) => asked);
     const way = WAYS[state.points] ? state.points : "band";
     const width = Math.max(200, Math.round(this.place.clientWidth || byId("picture").clientWidth));
+    const marked = eventsIn(state.events, rangeParameters(), signal).catch(() => []);
     const found = await points(texts, { way, width, range: rangeParameters() }, signal);
+    const events = await marked;
     if (signal.aborted) return;
+    this.events.show(events);
     this.show(asked, found, way);
     if (state.view === "samples") showTable(await samples(texts, rangeParameters(), signal), { single: true });
     else if (state.view === "table") showTable(this.lines, { unit: this.unit });
@@ -125,6 +130,7 @@ export class Graph {
     if (state.targets.length === 0) this.broken(new Map());
     this.destroy();
     this.lines = [];
+    this.events.show([]);
     this.legend.show([]);
     this.say(text, wrong);
     byId("resolution").textContent = "";
@@ -192,8 +198,13 @@ export class Graph {
       out: () => zoomOut(this.shown()),
       pointed: (plot) => this.pointed(plot),
       focused: (index) => this.legend.focus(index),
-      drawn: () => this.plot && this.place.setAttribute("aria-label", this.label()),
+      drawn: () => {
+        if (!this.plot) return;
+        this.place.setAttribute("aria-label", this.label());
+        this.events.put(this.plot.uplot);
+      },
     });
+    this.events.put(this.plot.uplot);
     this.plot.uplot.over.append(this.tip.place);
   }
 
@@ -274,7 +285,7 @@ export class Graph {
     const inside = idx !== null && idx !== undefined && left >= 0;
     this.legend.values(inside ? plot.lines.map((_, index) => plot.value(index)) : undefined);
     const nearest = plot.uplot.series.findIndex((series, index) => index > 0 && series._focus) - 1;
-    this.tip.follow(plot, plot.lines.length === 1 ? 0 : nearest, this.unit);
+    this.tip.follow(plot, plot.lines.length === 1 ? 0 : nearest, this.unit, this.events.near(plot.uplot));
   }
 
   /** Called by the legend to show or hide lines. */

@@ -21,7 +21,7 @@ export function startOptions() {
     choice("compare", "Compare with", EARLIER),
     choice("tz", "Time zone", zones()),
   ];
-  byId("options").replaceChildren(...choices, limit("min", "Lowest value"), limit("max", "Highest value"));
+  byId("options").replaceChildren(...choices, limit("min", "Lowest value"), limit("max", "Highest value"), events());
   rememberUnits();
 }
 
@@ -59,6 +59,21 @@ function limit(key, label) {
     on: { input: take },
   });
   state.watch([key], () => document.activeElement !== field && (field.value = state[key]));
+  return field;
+}
+
+/** A field for tags, whose events are marked. */
+function events() {
+  const field = el("input", {
+    class: "event-tags",
+    spellcheck: "false",
+    autocapitalize: "none",
+    placeholder: "events by tag",
+    "aria-label": "Mark the events with these tags",
+    title: "Tags of the events to mark; * marks all events",
+    on: { change: () => state.set({ events: field.value.trim() }) },
+  });
+  state.watch(["events"], () => document.activeElement !== field && (field.value = state.events));
   return field;
 }
 

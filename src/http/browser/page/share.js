@@ -40,8 +40,12 @@ export function startShare() {
   });
 }
 
+/** The server's pictures draw events as a function. */
+const marks = () => (state.events ? [`alias(drawAsInfinite(events(${JSON.stringify(state.events)})),"events")`] : []);
+
 function rendered(format, more = {}) {
-  const parameters = { target: state.targets, ...rangeParameters(), format, ...more };
+  const target = more.width ? [...state.targets, ...marks()] : state.targets;
+  const parameters = { target, ...rangeParameters(), format, ...more };
   return new URL(address("render", parameters), document.baseURI).href;
 }
 

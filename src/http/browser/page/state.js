@@ -21,6 +21,8 @@ const DEFAULTS = {
   tz: "",
   // How much earlier the same queries are drawn a second time: `1d`.
   compare: "",
+  // The tags of the events that are marked; `*` is all of them.
+  events: "",
   // What is seen: `graph`, `table` or `samples`.
   view: "graph",
   // The legend's column that orders it, with a minus if the highest comes first.

@@ -18,7 +18,8 @@ export function startTargets(picked) {
   const rows = el("div", { class: "rows" });
   const add = button("+ Query", { class: "small" }, () => append(rows, picked));
   const past = button("History", { class: "small", popovertarget: "history" });
-  place.replaceChildren(rows, el("div", { class: "below-rows" }, add, past));
+  const saved = button("Saved graphs", { class: "small", popovertarget: "saved" });
+  place.replaceChildren(rows, el("div", { class: "below-rows" }, add, past, saved));
   state.watch(["targets"], () => {
     draw(rows, picked);
     const number = state.targets.length;
@@ -118,6 +119,7 @@ function row(index, picked) {
     suggest: suggestFunctions,
     take: (item) => apply(index, field, wrapper, item.row),
     eager: true,
+    opens: true,
     delay: 20,
   });
   return line;
@@ -172,9 +174,13 @@ async function matching(word) {
   return found;
 }
 
+/** The functions with a word in their names; without one, all of them under the headings of their groups. */
 async function suggestFunctions(text) {
   const word = text.trim();
-  return (await matching(word)).slice(0, MOST).map((row) => ({ ...describe(row), mark: [word] }));
+  if (word) return (await matching(word)).slice(0, MOST).map((row) => ({ ...describe(row), mark: [word] }));
+  const rows = await matching("");
+  rows.sort((a, b) => (a.group === b.group ? 0 : a.group < b.group ? -1 : 1));
+  return rows.map((row) => ({ ...describe(row), detail: "", heading: row.group }));
 }
 
 function suggestIn(field) {

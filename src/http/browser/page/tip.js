@@ -14,8 +14,8 @@ export class Tip {
     this.pinned = false;
   }
 
-  /** Follows the cursor of a plot. `focused` is the index of the line nearest to it. */
-  follow(plot, focused, unit) {
+  /** Follows the cursor of a plot. `focused` is the index of the line nearest to it, `events` are texts of what happened there. */
+  follow(plot, focused, unit, events) {
     if (this.pinned) return;
     const { idx, left } = plot.uplot.cursor;
     this.place.hidden = !(left >= 0 && idx !== null && idx !== undefined);
@@ -27,6 +27,7 @@ export class Tip {
       ...(line && value !== null && value !== undefined
         ? [el("strong", {}, inUnit(unit, value)), el("span", {}, line.name)]
         : []),
+      ...events.map((what) => el("em", {}, what)),
     );
     this.put(plot);
   }
