@@ -26,7 +26,7 @@ fn root() -> PathBuf {
 }
 
 /// The names of all tests in Rust.
-fn tests() -> BTreeSet<String> {
+pub(crate) fn tests() -> BTreeSet<String> {
     fn collect(folder: &Path, test: &Regex, found: &mut BTreeSet<String>) {
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
@@ -39,7 +39,8 @@ fn tests() -> BTreeSet<String> {
         }
     }
     // A test of properties is declared within `proptest!`, with arguments, and others may have attributes of their own.
-    let test = Regex::new(r"#\[test\]\s+(?:#\[[^\]]*\]\s+)*(?:async )?fn (\w+)").unwrap();
+    let test =
+        Regex::new(r"#\[(?:tokio::)?test(?:\([^)]*\))?\]\s+(?:#\[[^\]]*\]\s+)*(?:async )?fn (\w+)").unwrap();
     let mut found = BTreeSet::new();
     for folder in ["src", "crates", "tests"] {
         collect(&root().join(folder), &test, &mut found);

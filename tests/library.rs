@@ -20,6 +20,7 @@ mod fuzz_smoke;
 mod golden;
 mod pictures;
 mod points_model;
+mod reliability;
 #[path = "server/skip.rs"]
 mod skip;
 mod whisper;

@@ -27,6 +27,8 @@ pub struct Cassandra {
     pub replica: u8,
     /// Writer number, 14 bits; `None` takes a free one.
     pub writer: Option<u16>,
+    /// How often the server records that it uses its writer number.
+    pub renew_interval: Duration,
     /// Consistency level of reading points.
     pub consistency_read: ConsistencyLevel,
     /// Consistency level of writing points.
@@ -187,6 +189,7 @@ impl Default for Cassandra {
             compaction_window: Duration::ZERO,
             replica: 0,
             writer: None,
+            renew_interval: Duration::from_secs(60),
             consistency_read: ConsistencyLevel::LocalOne,
             consistency_write: ConsistencyLevel::LocalOne,
             consistency_metadata: ConsistencyLevel::LocalQuorum,

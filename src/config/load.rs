@@ -283,6 +283,7 @@ fn resolve_cassandra(raw: raw::Cassandra, tls: raw::Tls) -> Cassandra {
         compaction_window: raw.compaction_window.0,
         replica: u8::try_from(raw.replica.0).expect("its kind allows 0 to 3"),
         writer: raw.writer.0,
+        renew_interval: raw.renew_interval.0,
         consistency_read: raw.consistency_read.0,
         consistency_write: raw.consistency_write.0,
         consistency_metadata: raw.consistency_metadata.0,

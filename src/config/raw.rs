@@ -100,6 +100,7 @@ sections! {
         compaction_window: Time<0> = r#""0s""#, "For tables of points that are made: the stretch of time whose files are compacted into one, in full minutes; 0 means by the stage, as BigGraphite chooses it.";
         replica: Number<0, 3> = "0", "Which replica of a pair of servers this one is, 0 to 3.";
         writer: WriterId = r#""auto""#, "This server's writer number, 0 to 16382; `\"auto\"` takes a free one.";
+        renew_interval: Time<1> = r#""1m""#, "How often the server records in the cluster that it uses its writer number; the same for all servers. Once it has not done so for ten times as long, another server that is configured with this number may take it.";
         consistency_read: ConsistencyChoice = r#""LOCAL_ONE""#, "Consistency level for reading points.";
         consistency_write: ConsistencyChoice = r#""LOCAL_ONE""#, "Consistency level for writing points; a node that is down gets them later, by hints and repair.";
         consistency_metadata: ConsistencyChoice = r#""LOCAL_QUORUM""#, "Consistency level for reading and writing names: there are few of them, and losing one hides its points.";

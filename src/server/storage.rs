@@ -77,6 +77,7 @@ fn link_settings(config: &Config) -> LinkSettings {
     LinkSettings {
         replica: cassandra.replica,
         writer: cassandra.writer,
+        renew_interval: cassandra.renew_interval,
         writer_file: config.store.path.join("writer.json"),
         flush_interval: cassandra.flush_interval,
         running_interval: Some(cassandra.running_interval).filter(|interval| *interval > Duration::ZERO),

@@ -2,12 +2,16 @@
 
 use std::collections::HashSet;
 use std::path::Path;
+use std::time::Duration;
 
 use plumbago::store::StoreError;
 use plumbago::store::cassandra::schema::{Replication, create_keyspace};
 use plumbago::store::cassandra::{Cluster, ClusterError, Fault, Lease, Purpose, Settings};
 
 use crate::node;
+
+/// After so long an owner is dead.
+const MINUTES: Duration = Duration::from_secs(600);
 
 /// Only the one table: the indexes of a whole schema take half a minute.
 fn with_table(settings: &Settings) -> Cluster {
@@ -22,7 +26,7 @@ fn with_table(settings: &Settings) -> Cluster {
 }
 
 fn take(cluster: &Cluster, wanted: Option<u16>, file: &Path) -> Result<Lease, StoreError> {
-    Lease::take(cluster, 0, wanted, file, "test")
+    Lease::take(cluster, 0, wanted, file, "test", MINUTES)
 }
 
 fn is_taken(error: &StoreError) -> bool {
@@ -60,7 +64,8 @@ fn a_number_is_kept_over_restarts() {
     drop(first);
     assert_eq!(take(&cluster, None, &file).unwrap().writer(), number);
     // Another replica has numbers of its own.
-    let other = Lease::take(&cluster, 1, Some(number), &dir.path().join("other.json"), "test").unwrap();
+    let other =
+        Lease::take(&cluster, 1, Some(number), &dir.path().join("other.json"), "test", MINUTES).unwrap();
     assert_eq!(other.writer(), number);
     node::drop_keyspaces(&cluster, &[&settings]);
 }
@@ -85,6 +90,42 @@ fn a_fixed_number_is_refused_while_its_owner_lives() {
     assert_eq!(second.writer(), 7);
     assert!(is_taken(&lease.renew(&cluster).unwrap_err()));
     second.renew(&cluster).unwrap();
+    node::drop_keyspaces(&cluster, &[&settings]);
+}
+
+/// The row says when its owner was last seen by the owner's clock, which may be wrong by any time in either direction.
+#[test]
+fn clocks_that_are_ten_minutes_apart_give_nobody_the_number_of_a_server_that_lives() {
+    let test = "clocks_that_are_ten_minutes_apart_give_nobody_the_number_of_a_server_that_lives";
+    let Some(settings) = node::shared(test) else { return };
+    let cluster = with_table(&settings);
+    let dir = tempfile::tempdir().unwrap();
+    let (one, two) = (dir.path().join("one.json"), dir.path().join("two.json"));
+    let lease = take(&cluster, Some(7), &one).unwrap();
+    let keyspace = &settings.keyspace_metadata;
+    for apart_ms in [-1_200_000_i64, -601_000, 601_000, 1_200_000] {
+        let seen = i64::try_from(crate::harness::now()).unwrap() * 1000 + apart_ms;
+        let text = format!(
+            "UPDATE {keyspace}.plumbago_writers SET seen = {seen} WHERE replica = 0 AND writer = 7 IF EXISTS"
+        );
+        cluster.block_on(cluster.run_once(Purpose::Naming, &text, ())).unwrap();
+        let error = take(&cluster, Some(7), &two).unwrap_err();
+        assert!(is_taken(&error), "{apart_ms} ms: {error}");
+    }
+    lease.renew(&cluster).unwrap();
+    // One that is dead: the cluster's clock says so, whatever its own said.
+    for seen in [1, i64::MAX / 2] {
+        let written_us = (crate::harness::now() - 601) * 1_000_000;
+        let writer = 8 + seen % 2;
+        let text = format!(
+            "INSERT INTO {keyspace}.plumbago_writers (replica, writer, owner, seen) VALUES (0, {writer}, 'gone', {seen}) \
+             USING TIMESTAMP {written_us}"
+        );
+        cluster.block_on(cluster.run_once(Purpose::Naming, &text, ())).unwrap();
+        let file = dir.path().join(format!("{writer}.json"));
+        let number = u16::try_from(writer).unwrap();
+        assert_eq!(take(&cluster, Some(number), &file).unwrap().writer(), number);
+    }
     node::drop_keyspaces(&cluster, &[&settings]);
 }
 

@@ -5,10 +5,15 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where and stop")]
 
+#[path = "../server/dice.rs"]
+mod dice;
 #[path = "../server/harness.rs"]
 mod harness;
+#[path = "../server/proxy.rs"]
+mod proxy;
 
 mod backup;
+mod clock;
 mod commands;
 mod conformance;
 mod connect;
@@ -20,6 +25,7 @@ mod lease;
 #[path = "../server/meeting.rs"]
 mod meeting;
 mod names;
+mod network;
 mod node;
 mod odd_rows;
 mod older;

@@ -7,9 +7,15 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::dice::Dice;
 use crate::harness::{Server, Setup, now};
 
+/// Kills, unless `TEST_KILLS` says otherwise.
+const KILLS: u64 = 20;
+/// Most kills of one directory.
 const ROUNDS: u64 = 20;
+/// What was sent so long before a kill should have been stored.
+const OLD: Duration = Duration::from_millis(250);
 const METRICS: u64 = 100;
 /// Most points of one round; a round owns this many slots of each metric.
 const POINTS: u64 = 300_000;
@@ -25,8 +31,29 @@ fn point(round: u64, seq: u64) -> (u64, u64, f64) {
     (place % METRICS, round * SLOTS + place / METRICS, (round * POINTS + seq) as f64)
 }
 
-/// Sends the points of a round in order over one connection until it breaks. `begun` counts those that may have left.
-fn send(carbon: SocketAddr, round: u64, base: u64, begun: &AtomicU64) {
+/// What was sent and stored when a server was killed.
+struct Load {
+    /// Counted as stored.
+    stored: u64,
+    /// Given to the kernel, at least in part.
+    begun: u64,
+    /// Of these, so many [`OLD`] before the kill.
+    old: u64,
+}
+
+/// What was found after all kills.
+#[derive(Default)]
+struct Tally {
+    kills: u64,
+    stored: u64,
+    sent: u64,
+    /// Points that were sent in time, not counted as stored, and are gone.
+    old_and_gone: u64,
+}
+
+/// Sends the points of a round in order over one connection until it breaks. `begun` counts those that may have left. Gives when.
+fn send(carbon: SocketAddr, round: u64, base: u64, begun: &AtomicU64) -> Vec<(Instant, u64)> {
+    let mut times = Vec::new();
     let mut stream = TcpStream::connect(carbon).unwrap();
     let mut seq = 0;
     while seq < POINTS {
@@ -37,38 +64,44 @@ fn send(carbon: SocketAddr, round: u64, base: u64, begun: &AtomicU64) {
         }
         begun.store(end, Ordering::SeqCst);
         if stream.write_all(lines.as_bytes()).is_err() {
-            return;
+            return times;
         }
+        times.push((Instant::now(), end));
         seq = end;
         // Fast, but not so fast that a round is over before the kill.
         std::thread::sleep(Duration::from_micros(400));
     }
+    times
 }
 
-/// Kills the server after `life` under load. Gives how many points it had counted as stored, and how many had been sent.
-fn run_and_kill(server: Server, round: u64, base: u64, life: Duration) -> (u64, u64, Setup) {
+/// Kills the server after `life` under load.
+fn run_and_kill(server: Server, round: u64, base: u64, life: Duration) -> (Load, Setup) {
     let begun = AtomicU64::new(0);
     let carbon = server.carbon;
     std::thread::scope(|scope| {
-        scope.spawn(|| send(carbon, round, base, &begun));
+        let sender = scope.spawn(|| send(carbon, round, base, &begun));
         let die = Instant::now() + life;
         let mut stored = 0;
         while Instant::now() < die {
             stored = server.counter("plumbago_points_stored_total");
         }
+        let killed = Instant::now();
         let setup = server.kill();
-        (stored, begun.load(Ordering::SeqCst), setup)
+        let times = sender.join().unwrap();
+        let old = times.iter().rev().find(|(when, _)| *when + OLD <= killed).map_or(0, |(_, end)| *end);
+        (Load { stored, begun: begun.load(Ordering::SeqCst), old }, setup)
     })
 }
 
-/// Compares the slots of a round with what was sent, and remembers them as they are.
+/// Compares the slots of a round with what was sent, and remembers them as they are. Gives how many are gone that were sent long before
+/// and not counted.
 fn check(
     server: &Server,
     round: u64,
     base: u64,
-    (stored, begun): (u64, u64),
+    &Load { stored, begun, old }: &Load,
     kept: &mut HashMap<(u64, u64), f64>,
-) {
+) -> u64 {
     let mut writes: HashMap<(u64, u64), Vec<u64>> = HashMap::new();
     for seq in 0..begun {
         let (metric, slot, _) = point(round, seq);
@@ -92,7 +125,9 @@ fn check(
             "round {round}: {place:?} is missing; it was sent as {seqs:?}, {stored} were stored"
         );
     }
+    let gone = writes.iter().filter(|(place, seqs)| !found.contains_key(place) && seqs[0] < old).count();
     kept.extend(found);
+    gone as u64
 }
 
 /// Every value in a range of slots, by metric and slot.
@@ -130,25 +165,46 @@ fn check_rollups(server: &Server, base: u64, kept: &HashMap<(u64, u64), f64>) {
 
 #[test]
 fn nothing_stored_is_lost() {
+    let mut dice = Dice::printed("nothing_stored_is_lost");
+    let kills = std::env::var("TEST_KILLS").map_or(KILLS, |kills| kills.parse().unwrap());
+    let mut tally = Tally::default();
+    while tally.kills < kills {
+        let rounds = ROUNDS.min(kills - tally.kills);
+        kill_again_and_again(rounds, &mut dice, &mut tally);
+    }
+    println!(
+        "{} kills under load: {} points sent, {} counted as stored, 0 of these lost, 0 wrong values; {} others gone that \
+         were sent {OLD:?} before",
+        tally.kills, tally.sent, tally.stored, tally.old_and_gone
+    );
+}
+
+/// One directory, killed so many times.
+fn kill_again_and_again(rounds: u64, dice: &mut Dice, tally: &mut Tally) {
     // Frequent cuts, so that many of the kills hit one.
     let setup = Setup::new().set("retention.default", "1s:2d,1m:7d").set("store.head_points", "40000");
     let base = now() / 60 * 60 - 130_000;
     let mut setup = Some(setup.set("store.cut_interval", "100ms"));
     let mut kept = HashMap::new();
-    let mut seed = now() | 1;
-    for round in 0..ROUNDS {
+    for round in 0..rounds {
         let server = setup.take().unwrap().start();
-        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        let life = Duration::from_millis(30 + (seed >> 33) % 500);
-        let (stored, begun, killed) = run_and_kill(server, round, base, life);
+        let life = dice.millis(30..530);
+        let (load, killed) = run_and_kill(server, round, base, life);
         let server = killed.start();
-        println!("round {round}: killed after {life:?}, {stored} stored, {begun} sent");
-        check(&server, round, base, (stored, begun), &mut kept);
+        println!("round {round}: killed after {life:?}, {} stored, {} sent", load.stored, load.begun);
+        tally.old_and_gone += check(&server, round, base, &load, &mut kept);
+        tally.kills += 1;
+        tally.stored += load.stored;
+        tally.sent += load.begun;
         setup = Some(server.kill());
     }
-    assert!(kept.len() > 10_000, "the load was too small to mean anything: {} points", kept.len());
+    assert!(
+        kept.len() as u64 > 500 * rounds,
+        "the load was too small to mean anything: {} points",
+        kept.len()
+    );
     let server = setup.take().unwrap().start();
-    let all = read(&server, base, 0..ROUNDS * SLOTS);
+    let all = read(&server, base, 0..rounds * SLOTS);
     assert!(all == kept, "what was read after one restart is not there after the others");
     check_rollups(&server, base, &kept);
 }

@@ -163,7 +163,8 @@ impl Numbered {
         (0..count).filter(|number| !found.contains(number)).collect()
     }
 
-    fn time(&self, number: u64) -> u64 {
+    /// The time of a point.
+    pub(crate) fn time(&self, number: u64) -> u64 {
         self.start + number / Self::METRICS * Self::STEP
     }
 }

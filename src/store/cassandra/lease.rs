@@ -3,8 +3,9 @@
 //! A server stores its partial aggregates under its number, and writing one again replaces it. If two servers had the same
 //! number, each would overwrite the other's part of a slot. So a number belongs to its server for longer than the longest slot
 //! is open, even while that server is down: the row in `plumbago_writers` lives for [`KEEP_SECS`], and the server finds its
-//! number again in a local file. The row also says when its server was last seen, which distinguishes a dead owner from a live
-//! one when a configuration asks for that number.
+//! number again in a local file. Its server writes the row again and again while it lives, which distinguishes a dead owner from a
+//! live one when a configuration asks for that number. How long ago that was, the cluster says by its own clock: those of two servers
+//! may be far apart.
 //!
 //! Numbers are claimed with conditional inserts, so two servers never get the same one. A claim carries the server's random id,
 //! which is on disk before it is used: if the answer is lost, the next attempt recognises the row as its own.
@@ -14,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use scylla::response::query_result::QueryResult;
-use scylla::value::{CqlTimestamp, CqlValue, Row};
+use scylla::value::{CqlTimestamp, CqlTimeuuid, CqlValue, Row};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -23,10 +24,6 @@ use crate::store::StoreError;
 
 /// A number is reserved for a server that is down for this long: 35 days.
 pub const KEEP_SECS: i32 = 35 * 86_400;
-/// How often to call [`Lease::renew`].
-pub const RENEW_INTERVAL: Duration = Duration::from_secs(60);
-/// An owner that was not seen for this long is dead.
-const DEAD_AFTER: Duration = Duration::from_secs(600);
 /// Numbers available to servers: 14 bits, except the last.
 const WRITERS: i16 = COPY_WRITER;
 /// The number for copies. No server may have it: it would treat the rows of a copy as its own.
@@ -50,7 +47,7 @@ pub struct Writer {
     pub writer: i16,
     /// Host and id of the server.
     pub owner: String,
-    /// When the server was last seen, in milliseconds since 1970; `None` when it said that it stops.
+    /// When the server was last seen, in milliseconds since 1970 by its own clock; `None` when it said that it stops.
     pub seen_ms: Option<i64>,
 }
 
@@ -93,13 +90,15 @@ pub(super) struct Outcome {
 }
 
 impl Lease {
-    /// Takes a number for `replica`: `wanted`, or the one in `file`, or a free one. `name` tells people whose it is.
+    /// Takes a number for `replica`: `wanted`, or the one in `file`, or a free one. `name` tells people whose it is. An owner that has
+    /// not renewed `wanted` for `dead_after` loses it.
     pub fn take(
         cluster: &Cluster,
         replica: u8,
         wanted: Option<u16>,
         file: &Path,
         name: &str,
+        dead_after: Duration,
     ) -> Result<Self, StoreError> {
         let replica = i16::from(replica);
         let remembered = remember(file, replica, name)?;
@@ -110,7 +109,7 @@ impl Lease {
             owner: remembered.owner,
         };
         let wanted = wanted.map(|number| i16::try_from(number).unwrap_or(i16::MAX));
-        lease.writer = cluster.block_on(lease.choose(cluster, wanted, remembered.writer))?;
+        lease.writer = cluster.block_on(lease.choose(cluster, wanted, remembered.writer, dead_after))?;
         write(file, &Remembered { owner: lease.owner.clone(), replica, writer: Some(lease.writer) })?;
         Ok(lease)
     }
@@ -150,9 +149,10 @@ impl Lease {
         cluster: &Cluster,
         wanted: Option<i16>,
         remembered: Option<i16>,
+        dead_after: Duration,
     ) -> Result<i16, ClusterError> {
         if let Some(writer) = wanted {
-            return self.insist(cluster, writer).await;
+            return self.insist(cluster, writer, dead_after).await;
         }
         // The rows of the last run are under this number, and only under it can they be replaced.
         if let Some(writer) = remembered
@@ -174,14 +174,18 @@ impl Lease {
     }
 
     /// Takes exactly this number, even from a dead owner.
-    async fn insist(&self, cluster: &Cluster, writer: i16) -> Result<i16, ClusterError> {
+    async fn insist(
+        &self,
+        cluster: &Cluster,
+        writer: i16,
+        dead_after: Duration,
+    ) -> Result<i16, ClusterError> {
         let outcome = self.claim(cluster, writer).await?;
         if outcome.applied {
             return Ok(writer);
         }
-        let seen = outcome.seen.unwrap_or(0);
-        let age = now_ms().saturating_sub(seen);
-        if u128::from(age.unsigned_abs()) < DEAD_AFTER.as_millis() {
+        let has_stopped = outcome.seen.unwrap_or(0) <= 0;
+        if !has_stopped && self.silence(cluster, writer).await?.is_none_or(|silence| silence < dead_after) {
             return Err(self.taken(writer, &outcome));
         }
         // On the condition that the row is still as it was read: if its owner has come back meanwhile, `seen` differs, and the number
@@ -198,6 +202,21 @@ impl Lease {
         }
         tracing::warn!(writer, owner = outcome.owner, "took over the writer number of a server that is gone");
         Ok(writer)
+    }
+
+    /// For how long the row was not written, by the clock of the cluster: conditional statements have its time, not that of the server
+    /// that sends them. `None` if the row has gone.
+    async fn silence(&self, cluster: &Cluster, writer: i16) -> Result<Option<Duration>, ClusterError> {
+        let text =
+            format!("SELECT now(), WRITETIME(seen) FROM {} WHERE replica = ? AND writer = ?", self.table);
+        let result = cluster.run_once(Purpose::Naming, &text, (self.replica, writer)).await?;
+        let result = result.into_rows_result().map_err(|error| unreadable(&error))?;
+        let row =
+            result.maybe_first_row::<(CqlTimeuuid, Option<i64>)>().map_err(|error| unreadable(&error))?;
+        let Some((now, Some(written_us))) = row else { return Ok(None) };
+        let now = Uuid::from(now).get_timestamp().map(|stamp| stamp.to_unix()).unwrap_or_default();
+        let now = Duration::new(now.0, now.1);
+        Ok(Some(now.saturating_sub(Duration::from_micros(written_us.unsigned_abs()))))
     }
 
     /// Creates the row, or renews it if it is ours. If the answer to a claim was lost, the next attempt finds the row to be ours.

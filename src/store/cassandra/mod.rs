@@ -49,7 +49,7 @@ pub use events::Events;
 pub use fault::{ClusterError, Fault};
 pub use fetch::{Fetcher, UNSETTLED_SECS, Wanted};
 pub use kairosdb::{KairosTables, Tags};
-pub use lease::{KEEP_SECS, Lease, RENEW_INTERVAL, Writer, writers};
+pub use lease::{KEEP_SECS, Lease, Writer, writers};
 pub use memos::Memos;
 pub use purpose::Purpose;
 pub use scylla::statement::Consistency;

@@ -76,13 +76,7 @@ impl ClusterSide {
                 creation: Creation { per_second: settings.creates_per_second, ..Creation::default() },
             }),
             rows: Box::new(Sender::new(Arc::clone(&cluster), settings.max_in_flight)),
-            number: Box::new(LeasedNumber::new(
-                Arc::clone(&cluster),
-                Arc::clone(schema),
-                settings.replica,
-                settings.writer,
-                settings.writer_file.clone(),
-            )),
+            number: Box::new(LeasedNumber::new(Arc::clone(&cluster), Arc::clone(schema), settings)),
             eraser: Box::new(cluster),
         }
     }

@@ -200,8 +200,9 @@ impl Deliverer {
 
     fn deliver(&self, parcel: Parcel, shard: i16) -> Result<Delivered, StoreError> {
         let mut metrics = RoaringBitmap::new();
-        let rows =
-            self.send_as(shard, parcel.cut_at_us, |delivery| self.put_all(parcel, delivery, &mut metrics))?;
+        let rows = self.send_as(shard, parcel.cut_at_us, |delivery| {
+            self.put_all(parcel, shard, delivery, &mut metrics)
+        })?;
         self.store.spool.remove(parcel)?;
         self.store.erasures.delivered(parcel.cut, &self.store.local)?;
         if let Some(outdated) = &self.outdated {
@@ -228,6 +229,7 @@ impl Deliverer {
     fn put_all(
         &self,
         parcel: Parcel,
+        shard: i16,
         delivery: &dyn RowDelivery,
         metrics: &mut RoaringBitmap,
     ) -> Result<(), StoreError> {
@@ -237,6 +239,10 @@ impl Deliverer {
             // A metric that was deleted meanwhile has no id, and its points are not missed.
             let Some(metric) = self.store.identities.get(content.metric) else { continue };
             metrics.insert(content.metric.0);
+            // A parcel may take long, or the process stand still in the middle of it.
+            if self.number.shard()? != shard {
+                return Err(StoreError::Refused("the writer number is another one now".to_owned()));
+            }
             let method = content.method.unwrap_or(Aggregator::Average);
             let stage = content.stage;
             let erased = self.store.erasures.since(parcel.cut, content.metric);

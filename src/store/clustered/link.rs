@@ -35,6 +35,8 @@ pub struct LinkSettings {
     pub replica: u8,
     /// The writer number; `None` takes a free one.
     pub writer: Option<u16>,
+    /// How often this server records that it uses the number.
+    pub renew_interval: Duration,
     /// Where the writer number is remembered.
     pub writer_file: PathBuf,
     /// Points are delivered this often.
@@ -299,6 +301,7 @@ pub(super) fn settings() -> LinkSettings {
     LinkSettings {
         replica: 0,
         writer: None,
+        renew_interval: Duration::from_secs(60),
         writer_file: PathBuf::new(),
         flush_interval: Duration::from_secs(60),
         running_interval: None,

@@ -2,20 +2,25 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
 use super::SchemaWatch;
+use super::link::LinkSettings;
 use crate::store::StoreError;
-use crate::store::cassandra::{Cluster, Lease, RENEW_INTERVAL};
+use crate::store::cassandra::{Cluster, Lease};
+
+/// An owner that did not renew its number for so many intervals is dead.
+const MISSED_RENEWALS: u32 = 10;
 
 /// Where a deliverer has its writer number from.
 pub trait WriterNumber: Send + Sync {
     /// Does this server have a number?
     fn is_held(&self) -> bool;
 
-    /// Replica and writer number as they stand in the tables.
+    /// Replica and writer number as they stand in the tables. Makes sure that the number is still ours where that was not done for a
+    /// while, which may be because the whole process stood still.
     fn shard(&self) -> Result<i16, StoreError>;
 
     /// Tells the other servers that this one is gone.
@@ -29,6 +34,7 @@ pub(super) struct LeasedNumber {
     schema: Arc<SchemaWatch>,
     replica: u8,
     wanted: Option<u16>,
+    renew_interval: Duration,
     /// Where the number is remembered.
     file: PathBuf,
     /// The lease, and when it was renewed.
@@ -36,14 +42,16 @@ pub(super) struct LeasedNumber {
 }
 
 impl LeasedNumber {
-    pub(super) fn new(
-        cluster: Arc<Cluster>,
-        schema: Arc<SchemaWatch>,
-        replica: u8,
-        wanted: Option<u16>,
-        file: PathBuf,
-    ) -> Self {
-        Self { cluster, schema, replica, wanted, file, lease: Mutex::new(None) }
+    pub(super) fn new(cluster: Arc<Cluster>, schema: Arc<SchemaWatch>, settings: &LinkSettings) -> Self {
+        Self {
+            cluster,
+            schema,
+            replica: settings.replica,
+            wanted: settings.writer,
+            renew_interval: settings.renew_interval,
+            file: settings.writer_file.clone(),
+            lease: Mutex::new(None),
+        }
     }
 }
 
@@ -56,14 +64,16 @@ impl WriterNumber for LeasedNumber {
         self.schema.pass()?;
         let mut held = self.lease.lock();
         if let Some((lease, renewed)) = &mut *held {
-            if renewed.elapsed() >= RENEW_INTERVAL {
+            if renewed.elapsed() >= self.renew_interval {
                 lease.renew(&self.cluster)?;
                 *renewed = Instant::now();
             }
             return Ok(lease.shard());
         }
         let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-        let lease = Lease::take(&self.cluster, self.replica, self.wanted, &self.file, name.trim())?;
+        let dead_after = self.renew_interval.saturating_mul(MISSED_RENEWALS);
+        let (cluster, replica) = (&self.cluster, self.replica);
+        let lease = Lease::take(cluster, replica, self.wanted, &self.file, name.trim(), dead_after)?;
         tracing::info!(replica = self.replica, writer = lease.writer(), "writing to the cluster");
         let shard = lease.shard();
         *held = Some((lease, Instant::now()));

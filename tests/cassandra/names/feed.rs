@@ -119,3 +119,19 @@ fn an_entry_of_a_skewed_clock_is_seen() {
     assert_eq!(follower.told(), [line("absent.x")]);
     assert_eq!(follower.told(), [""; 0]);
 }
+
+/// A server writes the rows of a metric and then tells the others. If it is killed in between, they learn of it from the next one that
+/// sends the metric, which is the same server after its start.
+#[test]
+fn a_metric_whose_creator_died_before_it_told_the_others_is_told_of_by_the_next() {
+    let test = "a_metric_whose_creator_died_before_it_told_the_others_is_told_of_by_the_next";
+    let Some(fixture) = Fixture::plain(test, Indexes::None) else { return };
+    let policy = policy("60*60s:720*3600s|absmax|0.25");
+    let mut follower = Follower::new(fixture.other(Indexes::None));
+    create(&fixture.names, &["a.b"], &policy);
+    fixture.run("TRUNCATE {}.plumbago_created");
+    assert_eq!(follower.told(), [""; 0]);
+    let restarted = fixture.other(Indexes::None);
+    create(&restarted, &["a.b"], &policy);
+    assert_eq!(follower.told(), [format!("+a.b {policy}")]);
+}

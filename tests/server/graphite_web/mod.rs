@@ -3,7 +3,7 @@
 mod answers;
 mod cache_query;
 mod cluster;
-mod metrics;
+pub(crate) mod metrics;
 pub(crate) mod page;
 mod plugin;
 mod python;

@@ -38,6 +38,11 @@ pub struct Record {
 }
 
 impl Record {
+    /// Was it created within this time?
+    pub(super) fn is_younger_than(&self, age_ms: i64) -> bool {
+        self.created_ms.is_some_and(|created| stamp::now_ms() - created < age_ms)
+    }
+
     /// Is the last write so old that all its data has expired?
     pub fn is_expired(&self) -> bool {
         is_expired(self.updated_ms.or(self.created_ms), &self.policy, stamp::now_ms())

@@ -24,6 +24,10 @@ const FEED_BATCH: usize = 50;
 /// Metrics of a chunk under a rate: a tenth of a second's worth.
 const CHUNKS_PER_SECOND: u32 = 10;
 
+/// A metric that was created within this time is told of again by the next server that meets it: a day, since later on the others have
+/// loaded all names again.
+const TELL_AGAIN_MS: i64 = 86_400_000;
+
 /// Milliseconds in a partition of the feed.
 pub(super) const MINUTE_MS: i64 = 60_000;
 
@@ -95,7 +99,7 @@ impl Pace {
 
 impl Names {
     /// Creates metrics: the directories above them, their rows, an entry in the feed. Existing ones stay
-    /// unchanged, and their policies are returned; a use is recorded for those that had expired. Safe to repeat after an error,
+    /// unchanged, and their policies are returned; young ones get an entry as well, and a use is recorded for those that had expired. Safe to repeat after an error,
     /// and for several servers at once.
     pub fn create(&self, metrics: &[NewMetric], creation: Creation) -> Result<Vec<Outcome>, ClusterError> {
         let mut spelled = Vec::with_capacity(metrics.len());
@@ -136,7 +140,9 @@ impl Names {
         let expired = there.iter().filter(|(_, record)| record.is_expired());
         let revived: Vec<String> = expired.map(|(name, _)| name.clone()).collect();
         self.touch(&self.statements().touch_updated, &revived, width).await?;
-        let told = new.iter().map(|metric| &metric.name).chain(&revived);
+        // The server that created these may have died before it told the others. It may have been this one, before its last start.
+        let young = there.iter().filter(|(_, record)| record.is_younger_than(TELL_AGAIN_MS));
+        let told = new.iter().map(|metric| &metric.name).chain(&revived).chain(young.map(|(name, _)| name));
         self.tell(told.map(String::as_str), CREATED).await?;
         self.shared.created.fetch_add(new.len() as u64, Ordering::Relaxed);
         Ok(outcomes)
