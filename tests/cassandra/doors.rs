@@ -30,6 +30,7 @@ fn clients_of_every_door_meet_on_one_series_of_a_cluster() {
     let Some(settings) = schema("clients_of_every_door_meet_on_one_series_of_a_cluster") else { return };
     let one = with_doors(settings).set("listen.kairosdb_telnet", "127.0.0.1:0").start();
     let metric = crate::servers::fresh("met");
+    until("the names", || one.get("/tags/findSeries?expr=name=nothing").status == 200);
     let (target, points) = meeting::clients_of_all_doors_meet_on_one_series(&one, &metric);
     settle(&one);
     // Another server, whose directory knows nothing, reads the same from the cluster.

@@ -2,9 +2,10 @@
 
 use std::fs;
 use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpListener};
+use std::net::{Shutdown, SocketAddr, TcpListener};
 use std::process::Output;
 use std::thread;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -54,6 +55,10 @@ fn parrot(body: &'static str) -> SocketAddr {
                 let head = format!("HTTP/1.0 200 OK\r\nContent-Length: {}\r\n\r\n", body.len());
                 // A client that has enough may be gone.
                 let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body.as_bytes()));
+                // What of the request has not been read when the connection is closed would reset it, and the answer with it.
+                let _ = stream.shutdown(Shutdown::Write);
+                let _ = stream.set_read_timeout(Some(Duration::from_secs(5)));
+                while stream.read(&mut buffer).is_ok_and(|read| read > 0) {}
             }
         }
     });

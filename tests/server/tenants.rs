@@ -263,8 +263,10 @@ fn nothing_of_another_tenant_is_in_any_answer() {
             let sent = if method == "POST" && path.starts_with("/api/") { asked } else { "" };
             let (status, body) = ask(&server, method, &path, &as_tenant("t-1"), sent);
             prop_assert!(status < 500 || status == 503, "{} {}: {} {}", method, path, status, body);
-            // Texts about no metric are for tenants, too, each with its own.
-            let is_closed = *whole && !path.starts_with("/api/v1/metadata/");
+            // Texts and graphs are for tenants, too, each with its own.
+            let is_own =
+                ["/api/v1/metadata/", "/internal/browser/graphs"].iter().any(|own| path.starts_with(own));
+            let is_closed = *whole && !is_own;
             prop_assert!(!is_closed || status == 403, "{} {}: {}", method, path, status);
             // A page of files, and the list of what is documented, are the same for everybody.
             let is_page =

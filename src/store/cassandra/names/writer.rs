@@ -24,7 +24,7 @@ const FEED_BATCH: usize = 50;
 /// Metrics of a chunk under a rate: a tenth of a second's worth.
 const CHUNKS_PER_SECOND: u32 = 10;
 
-/// A metric that was created within this time is told of again by the next server that meets it: a day, since later on the others have
+/// A metric that was created within this time is announced again by the next server that meets it: a day, since later on the others have
 /// loaded all names again.
 const TELL_AGAIN_MS: i64 = 86_400_000;
 
