@@ -125,8 +125,10 @@ pub(super) fn render_json(
     engine: &Engine,
     target: &str,
     window: (i64, i64),
+    now: i64,
 ) -> Result<Vec<u8>> {
-    let series = render(&[target.to_owned()], &request(config, window)?, engine, &Cancel::never())?;
+    let request = Request { now, ..request(config, window)? };
+    let series = render(&[target.to_owned()], &request, engine, &Cancel::never())?;
     let mut bytes = Vec::new();
     json_output::write(&mut bytes, &Line::all(&series), false);
     Ok(bytes)

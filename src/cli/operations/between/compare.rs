@@ -24,6 +24,7 @@ const SHOWN: usize = 5;
 /// Compares the answers of two servers.
 pub(in crate::cli) fn compare(config: &Config, arguments: &Compare, output: Output) -> Result<()> {
     let targets = targets(arguments)?;
+    let now = seconds(config, "now")?;
     let window = (seconds(config, &arguments.from)?, seconds(config, &arguments.until)?);
     if window.0 >= window.1 {
         bail!(UsageError(format!("--from ({}) must be before --until ({})", window.0, window.1)));
@@ -35,7 +36,7 @@ pub(in crate::cli) fn compare(config: &Config, arguments: &Compare, output: Outp
     if let Door::Server(server) = &here {
         server.reach()?;
     }
-    let pair = Servers { config, here, there, window };
+    let pair = Servers { config, here, there, window, now };
     let progress = Progress::counting("target", targets.len() as u64)?;
     let mut differences = Vec::with_capacity(targets.len());
     for target in &targets {
@@ -59,12 +60,14 @@ fn seconds(config: &Config, text: &str) -> Result<u32> {
     Ok(time(config, Some(text))?.unwrap_or_default())
 }
 
-/// The two that are asked. Both get the same times in seconds, whatever their clocks and time zones say.
+/// The two that are asked. Both get the same times in seconds, whatever their clocks and time zones say, and the same moment for now: a
+/// second later, a window as long as the finest stage would be read from the next one.
 struct Servers<'a> {
     config: &'a Config,
     here: Door,
     there: Server,
     window: (u32, u32),
+    now: u32,
 }
 
 impl Servers<'_> {
@@ -76,7 +79,8 @@ impl Servers<'_> {
                 Door::Server(server) => self.rendered(server, target),
                 Door::Store(engine) => {
                     let window = (i64::from(self.window.0), i64::from(self.window.1));
-                    query::render_json(self.config, engine, target, window).and_then(|json| series(&json))
+                    query::render_json(self.config, engine, target, window, self.now.into())
+                        .and_then(|json| series(&json))
                 }
             });
             let there = there.join().unwrap_or_else(|_| Err("asking it failed".to_owned()));
@@ -85,9 +89,15 @@ impl Servers<'_> {
     }
 
     fn rendered(&self, server: &Server, target: &str) -> Result<Vec<Series>> {
-        let (from, until) = (self.window.0.to_string(), self.window.1.to_string());
-        let params =
-            [("target", target), ("from", &*from), ("until", &*until), ("format", "json"), ("noCache", "1")];
+        let [from, until, now] = [self.window.0, self.window.1, self.now].map(|time| time.to_string());
+        let params = [
+            ("target", target),
+            ("from", &*from),
+            ("until", &*until),
+            ("now", &*now),
+            ("format", "json"),
+            ("noCache", "1"),
+        ];
         series(&server.post_form("/render", &params)?)
     }
 }
