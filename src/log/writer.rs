@@ -1,12 +1,15 @@
 //! Appends to the log.
 
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::LogError;
+use super::record::{Origin, encode_opened};
 use super::segment::{HEADER, MAGIC, VERSION, segment_path, segments};
-use crate::disk::{DiskFile, Folder, Open};
+use super::{Damage, LogError};
+use crate::disk::{DiskFile, Folder, Open, set_aside};
 use crate::planted::{Planted, is_planted};
 
 /// A new segment starts when the current one has reached this size.
@@ -19,6 +22,10 @@ const SEGMENT_BYTES: u64 = 64 << 20;
 #[derive(Debug)]
 pub struct Log {
     dir: Folder,
+    /// The id of the store, which every segment names; 0 if there is none.
+    store: u64,
+    /// Segments to set aside when they are no longer needed, because they are damaged.
+    damaged: HashSet<PathBuf>,
     number: u64,
     /// The segment of that number, once something was appended to it.
     file: Option<Arc<dyn DiskFile>>,
@@ -54,12 +61,29 @@ impl Log {
         }
         Ok(Self {
             dir: dir.clone(),
+            store: 0,
+            damaged: HashSet::new(),
             number,
             file: None,
             good_bytes: HEADER as u64,
             unsynced: Arc::new(Mutex::new(unsynced)),
             syncing: Arc::default(),
         })
+    }
+
+    /// From now on segments name their store.
+    pub fn of_store(mut self, store: u64) -> Self {
+        self.store = store;
+        self
+    }
+
+    /// A replay found damage: these segments are set aside instead of removed. A torn end of the last segment is no damage but what a
+    /// crash leaves.
+    pub fn keep_damaged(&mut self, damage: &[Damage]) {
+        let last = segments(&self.dir, 0).ok().and_then(|all| all.into_iter().next_back());
+        let is_last = |path: &Path| last.as_ref().is_some_and(|(_, last)| last == path);
+        let kept = damage.iter().filter(|damage| !(damage.is_end && is_last(&damage.path)));
+        self.damaged.extend(kept.map(|damage| damage.path.clone()));
     }
 
     /// Appends whole frames. After an error, nothing of them is in the log.
@@ -69,7 +93,12 @@ impl Log {
         }
         let file = match &self.file {
             Some(file) => Arc::clone(file),
-            None => Arc::clone(self.file.insert(create_segment(&self.dir, self.number)?)),
+            None => {
+                let origin = Origin { store: self.store, segment: self.number };
+                let (file, bytes) = create_segment(&self.dir, origin)?;
+                self.good_bytes = bytes;
+                Arc::clone(self.file.insert(file))
+            }
         };
         if let Err(source) = file.write_at(frames, self.good_bytes) {
             let path = segment_path(self.dir.path(), self.number);
@@ -109,7 +138,12 @@ impl Log {
     pub fn remove_before(&self, floor: u64) -> Result<(), LogError> {
         for (number, path) in segments(&self.dir, 0)? {
             if number < floor.min(self.number) {
-                self.dir.disk().remove(&path).map_err(LogError::io("remove", &path))?;
+                if self.damaged.contains(&path) {
+                    let root = self.dir.path().parent().unwrap_or(self.dir.path());
+                    set_aside(&**self.dir.disk(), root, &path).map_err(LogError::io("set aside", &path))?;
+                } else {
+                    self.dir.disk().remove(&path).map_err(LogError::io("remove", &path))?;
+                }
             }
         }
         Ok(())
@@ -139,25 +173,29 @@ impl Syncer {
     }
 }
 
-fn create_segment(dir: &Folder, number: u64) -> Result<Arc<dyn DiskFile>, LogError> {
-    let (disk, path) = (dir.disk(), segment_path(dir.path(), number));
+/// A new segment, and how many bytes are in it.
+fn create_segment(dir: &Folder, origin: Origin) -> Result<(Arc<dyn DiskFile>, u64), LogError> {
+    let (disk, path) = (dir.disk(), segment_path(dir.path(), origin.segment));
     // A segment that a failed attempt left holds no record that was acknowledged.
     let file = disk.open(&path, Open::Fresh).map_err(LogError::io("create", &path))?;
     let mut header = MAGIC.to_vec();
     header.extend_from_slice(&VERSION.to_le_bytes());
+    if origin.store != 0 {
+        encode_opened(origin, &mut header);
+    }
     file.write_at(&header, 0).map_err(LogError::io("create", &path))?;
     // The name of the segment, and that of the directory, which may be new.
     for dir in dir.path().ancestors().take(2).filter(|dir| !dir.as_os_str().is_empty()) {
         disk.sync_dir(dir).map_err(LogError::io("sync", dir))?;
     }
-    Ok(file.into())
+    Ok((file.into(), header.len() as u64))
 }
 
 #[cfg(test)]
 mod tests {
     use std::path::{Path, PathBuf};
 
-    use super::super::{Record, encode_points, replay};
+    use super::super::{Record, encode_points, replay, replay_of};
     use super::*;
     use plumbago_model::{MetricId, Point};
 
@@ -178,7 +216,7 @@ mod tests {
     }
 
     fn three_records(dir: &Path) -> PathBuf {
-        let mut log = Log::open(&dir.into(), 0).unwrap();
+        let mut log = Log::open(&dir.into(), 0).unwrap().of_store(1);
         for value in [1.0, 2.0, 3.0] {
             log.append(&frame(value)).unwrap();
         }
@@ -233,14 +271,77 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = three_records(dir.path());
         let bytes = std::fs::read(&path).unwrap();
-        for at in HEADER..bytes.len() {
+        for at in 0..bytes.len() {
             let mut bad = bytes.clone();
             bad[at] ^= 0x10;
             std::fs::write(&path, &bad).unwrap();
             let (got, damage) = values(dir.path(), 0);
-            assert!(damage >= 1 && got.len() < 3, "byte {at}: {got:?}");
-            assert!(got.iter().all(|v| [1.0, 2.0, 3.0].contains(v)), "byte {at}: {got:?}");
+            // Each byte costs one record at most; those of the header, and of the record that names the store, cost none.
+            let lost = (at >= HEADER + 25).then(|| (at - HEADER - 25) / frame(0.0).len());
+            let want = (0..3).filter(|nth| Some(*nth) != lost).map(|nth| nth as f64 + 1.0);
+            assert_eq!(got, want.collect::<Vec<_>>(), "byte {at}");
+            assert_eq!(damage, 1, "byte {at}");
         }
+    }
+
+    #[test]
+    fn segments_of_another_store_or_place_do_no_harm_and_damaged_ones_are_kept() {
+        let (dir, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let at = |dir: &Path, number: u64| segment_path(&dir.join("log"), number);
+        let write = |dir: &Path, store: u64, first: f64| {
+            let mut log = Log::open(&dir.join("log").as_path().into(), 0).unwrap().of_store(store);
+            for nth in 0..4 {
+                log.append(&frame(first + f64::from(nth))).unwrap();
+                log.rotate();
+            }
+            log
+        };
+        let mut log = write(dir.path(), 1, 1.0);
+        write(other.path(), 2, 100.0);
+        // Segment 1 is another store's, 2 and 3 have changed places, and 4 is a copy of 2.
+        std::fs::copy(at(other.path(), 1), at(dir.path(), 1)).unwrap();
+        std::fs::copy(at(dir.path(), 2), at(dir.path(), 4)).unwrap();
+        std::fs::rename(at(dir.path(), 2), dir.path().join("x")).unwrap();
+        std::fs::rename(at(dir.path(), 3), at(dir.path(), 2)).unwrap();
+        std::fs::rename(dir.path().join("x"), at(dir.path(), 3)).unwrap();
+
+        let mut values = Vec::new();
+        let folder = dir.path().join("log").as_path().into();
+        let found = replay_of(&folder, 1, 0, |record| {
+            if let Record::Points { points, .. } = record {
+                values.extend(points.iter().map(|(_, p)| p.value));
+            }
+        })
+        .unwrap();
+        assert_eq!(values, [2.0, 3.0]);
+        let text = found.damage.iter().map(|d| d.detail.as_str()).collect::<Vec<_>>().join("\n");
+        for part in [
+            "another store",
+            "segment 3 under another name",
+            "segment 2 under another name",
+            "a copy of segment 2",
+        ] {
+            assert!(text.contains(part), "{text}");
+        }
+        log.keep_damaged(&found.damage);
+        log.remove_before(5).unwrap();
+        assert_eq!(segments(&folder, 0).unwrap(), []);
+        assert_eq!(std::fs::read_dir(dir.path().join("aside/log")).unwrap().count(), 4);
+    }
+
+    #[test]
+    fn a_missing_segment_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut log = Log::open(&dir.path().into(), 0).unwrap();
+        for value in [1.0, 2.0, 3.0] {
+            log.append(&frame(value)).unwrap();
+            log.rotate();
+        }
+        std::fs::remove_file(segment_path(dir.path(), 2)).unwrap();
+        let found = replay(&dir.path().into(), 1, |_| ()).unwrap();
+        assert_eq!(found.damage.len(), 1, "{:?}", found.damage);
+        assert_eq!(found.damage[0].path, segment_path(dir.path(), 2));
+        assert!(found.damage[0].detail.contains("1 segment missing"), "{}", found.damage[0].detail);
     }
 
     #[test]
@@ -249,6 +350,8 @@ mod tests {
         let path = three_records(dir.path());
         let mut bytes = std::fs::read(&path).unwrap();
         bytes[8] = 9;
+        // Its header is longer than ours.
+        bytes.splice(HEADER..HEADER, [1, 2, 3, 4]);
         std::fs::write(&path, &bytes).unwrap();
         let error = replay(&dir.path().into(), 0, |_| ()).unwrap_err().to_string();
         assert!(error.contains("format 9") && error.contains("upgrade"), "{error}");

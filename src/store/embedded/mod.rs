@@ -4,6 +4,8 @@
 //! |-------------------|------------------------------------------------------------------------------|
 //! | `LOCK`            | held by the process that has the directory open                              |
 //! | `catalogue.redb`  | names, policies, events, memos, and the block files in use ([`catalogue`])   |
+//! | `catalogue.transcript` | the same a second time, as far as nothing else knows it ([`transcript`]) |
+//! | `aside/`          | damaged files, at the places that they had ([`crate::disk::set_aside`])        |
 //! | `log/*.log`       | the write-ahead log ([`crate::log`])                                         |
 //! | `RESTORING`       | there while a restore into the directory is not finished ([`backup`])          |
 //! | `points/S/P/*.blk`| write-once blocks of stage S and time partition P ([`block`], [`codec`])     |
@@ -20,15 +22,21 @@ mod cut;
 mod database;
 mod events;
 pub mod inspect;
+mod listing;
 mod memos;
+mod mending;
 mod merge;
-mod names;
+pub mod names;
+mod opening;
 mod partition;
 mod points;
 mod recovery;
+mod spans;
 mod spool;
 mod standalone;
 mod state;
+mod tables;
+pub mod transcript;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -58,6 +66,7 @@ pub struct Embedded {
     /// Where the log is.
     pub log_dir: Folder,
     blocks: Arc<points::BlockStore>,
+    damage: Vec<String>,
     _lock: DirLock,
 }
 
@@ -120,15 +129,29 @@ impl Embedded {
         backup::back_up(&self.blocks, &dir, headway)
     }
 
+    /// What was found damaged when the directory was opened, one line each.
+    pub fn damage(&self) -> &[String] {
+        &self.damage
+    }
+
     fn open_as(dir: &Folder, has_spool: bool) -> Result<Self, StoreError> {
+        Self::open_partly(dir, has_spool, false)
+    }
+
+    fn open_partly(dir: &Folder, has_spool: bool, partly: bool) -> Result<Self, StoreError> {
         let lock = DirLock::take(dir)?;
         backup::check_restored(dir)?;
+        listing::check_formats(dir)?;
         recovery::forget_unfinished(dir)?;
-        let catalogue =
-            Arc::new(catalogue::Catalogue::open(dir.disk(), &dir.path().join(catalogue::CATALOGUE_FILE))?);
+        let mut damage = Vec::new();
+        let opened = opening::open(dir, partly, &mut damage)?;
         // The catalogue's name, which may be new.
         dir.disk().sync_dir(dir.path()).map_err(cut::io("sync", dir.path()))?;
-        let blocks = Arc::new(points::BlockStore::open(dir, Arc::clone(&catalogue), has_spool)?);
+        let blocks = Arc::new(points::BlockStore::open(dir, opened, has_spool, &mut damage)?);
+        let catalogue = Arc::clone(&blocks.catalogue);
+        for line in &damage {
+            tracing::error!(damage = line, "the data directory is damaged; everything else is served");
+        }
         let points: Arc<dyn PointStore> = Arc::<points::BlockStore>::clone(&blocks);
         Ok(Self {
             points,
@@ -137,6 +160,7 @@ impl Embedded {
             memos: catalogue,
             log_dir: dir.join("log"),
             blocks,
+            damage,
             _lock: lock,
         })
     }
