@@ -15,7 +15,9 @@ pub fn set_aside(disk: &dyn Disk, root: &Path, path: &Path) -> io::Result<PathBu
         disk.create_dirs(parent)?;
     }
     disk.rename(path, &target)?;
-    for dir in [path.parent(), target.parent()].into_iter().flatten() {
+    // The new name first, and the directories that are new for it.
+    let above = target.ancestors().skip(1).take_while(|dir| dir.starts_with(root));
+    for dir in above.chain(path.parent()) {
         disk.sync_dir(dir)?;
     }
     Ok(target)

@@ -28,7 +28,7 @@ pub struct Damage {
     pub offset: u64,
     /// What is wrong, and how much was lost.
     pub detail: String,
-    /// Is it the end of the file? In the last segment this is what a crash leaves.
+    /// Does nothing good follow in the file? In the last segment this is what a crash leaves.
     pub is_end: bool,
 }
 
@@ -253,10 +253,11 @@ fn replay_segment(
                 at = next;
             }
             Frame::BadChecksum(next) if is_record_or_end(bytes, next) => {
+                let bytes_lost = count(next - at, "byte");
                 damage(
                     at,
-                    format!("wrong checksum; one record of {} left out", count(next - at, "byte")),
-                    false,
+                    format!("wrong checksum; one record of {bytes_lost} left out"),
+                    next == bytes.len(),
                 );
                 at = next;
             }

@@ -1,7 +1,7 @@
 //! Appends to the log.
 
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -77,13 +77,23 @@ impl Log {
         self
     }
 
-    /// A replay found damage: these segments are set aside instead of removed. A torn end of the last segment is no damage but what a
-    /// crash leaves.
-    pub fn keep_damaged(&mut self, damage: &[Damage]) {
-        let last = segments(&self.dir, 0).ok().and_then(|all| all.into_iter().next_back());
-        let is_last = |path: &Path| last.as_ref().is_some_and(|(_, last)| last == path);
-        let kept = damage.iter().filter(|damage| !(damage.is_end && is_last(&damage.path)));
-        self.damaged.extend(kept.map(|damage| damage.path.clone()));
+    /// A replay found damage. What a crash leaves is the torn end of the last segment: it is cut off. Segments with anything else are set
+    /// aside once they are no longer needed, instead of removed. Gives what is damage.
+    pub fn settle(&mut self, found: Vec<Damage>) -> Result<Vec<Damage>, LogError> {
+        let last = segments(&self.dir, 0)?.pop();
+        let is_torn =
+            |damage: &Damage| damage.is_end && last.as_ref().is_some_and(|(_, last)| *last == damage.path);
+        let (torn, damage): (Vec<_>, Vec<_>) = found.into_iter().partition(is_torn);
+        for end in torn {
+            tracing::warn!(path = %end.path.display(), offset = end.offset, detail = end.detail, "the end of the log was torn by a crash");
+            // The first sync is for this file, too. If it cannot be cut, it goes with the next cut.
+            let cut = self.dir.disk().open(&end.path, Open::Write).and_then(|file| file.set_len(end.offset));
+            if let Err(error) = cut {
+                tracing::warn!(path = %end.path.display(), %error, "it could not be cut off");
+            }
+        }
+        self.damaged.extend(damage.iter().map(|damage| damage.path.clone()));
+        Ok(damage)
     }
 
     /// Appends whole frames. After an error, nothing of them is in the log.
@@ -267,6 +277,40 @@ mod tests {
     }
 
     #[test]
+    fn a_start_cuts_off_a_torn_end_and_sets_nothing_aside() {
+        let dir = tempfile::tempdir().unwrap();
+        let (root, folder) = (dir.path(), Folder::from(dir.path().join("log").as_path()));
+        let whole = || std::fs::read(segment_path(folder.path(), 1)).unwrap();
+        let path = three_records(folder.path());
+        let good = whole();
+        let start = || {
+            let mut log = Log::open(&folder, 0).unwrap().of_store(1);
+            let found = replay_of(&folder, 1, 0, |_| ()).unwrap();
+            (log.settle(found.damage).unwrap(), log)
+        };
+        // Half a record, and a whole one of which the disk has the length alone.
+        for end in [&frame(4.0)[..20], &[0; 29]] {
+            std::fs::write(&path, [&good, end].concat()).unwrap();
+            assert_eq!(start().0, []);
+            assert_eq!(whole(), good);
+        }
+        // A second crash: what was cut off is no damage of an older segment.
+        std::fs::write(&path, [&good, &frame(4.0)[..20]].concat()).unwrap();
+        start().1.append(&frame(5.0)).unwrap();
+        let (damage, log) = start();
+        assert_eq!((values(folder.path(), 0), damage), ((vec![1.0, 2.0, 3.0, 5.0], 0), vec![]));
+        log.remove_before(9).unwrap();
+        assert!(!root.join("aside").exists());
+        // In an older segment nothing but damage looks like this.
+        std::fs::write(&path, [&good, &frame(4.0)[..20]].concat()).unwrap();
+        std::fs::write(segment_path(folder.path(), 2), &good[..HEADER]).unwrap();
+        let (damage, log) = start();
+        assert_eq!(damage.len(), 1);
+        log.remove_before(9).unwrap();
+        assert!(root.join("aside/log").join(path.file_name().unwrap()).exists());
+    }
+
+    #[test]
     fn a_flipped_byte_never_yields_a_wrong_value() {
         let dir = tempfile::tempdir().unwrap();
         let path = three_records(dir.path());
@@ -323,7 +367,7 @@ mod tests {
         ] {
             assert!(text.contains(part), "{text}");
         }
-        log.keep_damaged(&found.damage);
+        assert_eq!(log.settle(found.damage.clone()).unwrap(), found.damage);
         log.remove_before(5).unwrap();
         assert_eq!(segments(&folder, 0).unwrap(), []);
         assert_eq!(std::fs::read_dir(dir.path().join("aside/log")).unwrap().count(), 4);

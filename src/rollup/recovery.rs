@@ -166,8 +166,7 @@ impl<N: Names> Recovery<'_, N> {
                 names.into_iter().for_each(|(id, name)| self.replay_renamed(id, name));
             }
         })?;
-        self.points.log().keep_damaged(&found.damage);
-        for damage in &found.damage {
+        for damage in &self.points.log().settle(found.damage)? {
             self.damage.push(format!(
                 "{} at byte {}: {}",
                 damage.path.display(),

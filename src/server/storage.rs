@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::cluster::awaited_schema;
 use super::{cluster_indexes, cluster_settings};
 use crate::config::{CassandraIndex, Config, StoreKind};
-use crate::disk::{self, Folder, Overlay};
+use crate::disk::Folder;
 use crate::log;
 use crate::store::cassandra::{Cluster, Events, Memos};
 use crate::store::clustered::{Clustered, Link, LinkSettings, SchemaWatch};
@@ -44,11 +44,8 @@ impl Storage {
 
     fn open_embedded(config: &Config) -> anyhow::Result<Self> {
         let path = &config.store.path;
-        let store = if config.store.read_only {
-            Embedded::open_in(&read_only(path)?)?
-        } else {
-            Embedded::open(path)?
-        };
+        let store =
+            if config.store.read_only { Embedded::look_at(&existing(path)?)? } else { Embedded::open(path)? };
         Ok(Self {
             damage: store.damage().to_vec(),
             points: Arc::clone(&store.points),
@@ -85,10 +82,10 @@ impl Storage {
 }
 
 /// A data directory that is only looked at. It must be there.
-fn read_only(path: &Path) -> anyhow::Result<Folder> {
+fn existing(path: &Path) -> anyhow::Result<Folder> {
     let exists = path.is_dir();
     anyhow::ensure!(exists, "store.read_only is set, and there is no store at {}", path.display());
-    Ok(Folder::on(Overlay::over(disk::real()), path))
+    Ok(Folder::from(path))
 }
 
 fn link_settings(config: &Config) -> LinkSettings {

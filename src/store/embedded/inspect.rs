@@ -19,7 +19,7 @@ use plumbago_model::count;
 pub fn fsck(dir: &Folder, mut progress: impl FnMut(u64, u64)) -> Result<Report, StoreError> {
     dir.disk().about(dir.path()).map_err(super::cut::io("find", dir.path()))?;
     // It is opened like for a server, so that what a server would find is found; only nothing of it reaches the disk.
-    let store = Embedded::open_in(&Folder::on(Overlay::over(Arc::clone(dir.disk())), dir.path()))?;
+    let store = Embedded::look_at(dir)?;
     let mut report = check_catalogue(&store.blocks.catalogue);
     report.problems.splice(..0, store.damage().iter().cloned());
     let state = store.blocks.state();

@@ -29,14 +29,15 @@ pub(super) struct Listing {
     pub(super) gone: Vec<String>,
 }
 
-/// Opens the blocks of the store with this tag.
+/// Opens the blocks of the store with this tag. One that the disk cannot read fails it, unless the store is only looked at.
 pub(super) fn open(
     root: &Folder,
     paths: &[String],
     tag: u32,
+    only_looks: bool,
     damage: &mut Vec<String>,
 ) -> Result<Listing, StoreError> {
-    let mut opening = Opening { root, tag, damage, gone: Vec::new() };
+    let mut opening = Opening { root, tag, only_looks, damage, gone: Vec::new() };
     let mut found = Vec::new();
     for relative in paths {
         found.extend(opening.open(relative)?.map(|block| (relative, block)));
@@ -66,6 +67,7 @@ fn newer(error: &BlockError) -> StoreError {
 struct Opening<'a> {
     root: &'a Folder,
     tag: u32,
+    only_looks: bool,
     damage: &'a mut Vec<String>,
     gone: Vec<String>,
 }
@@ -73,7 +75,7 @@ struct Opening<'a> {
 impl Opening<'_> {
     fn open(&mut self, relative: &str) -> Result<Option<Block>, StoreError> {
         let path = self.root.path().join(relative);
-        match Block::open(&**self.root.disk(), &path) {
+        match self.try_open(&path) {
             Ok(block) if block.store() != 0 && block.store() != self.tag => {
                 self.give_up(relative, "it is of another store")?;
                 Ok(None)
@@ -92,11 +94,25 @@ impl Opening<'_> {
                 ));
                 Ok(None)
             }
-            Err(error @ BlockError::Io { .. }) => {
+            Err(error @ BlockError::Io { .. }) if self.only_looks => {
                 self.damage.push(format!("{error}; the block is left out"));
                 Ok(None)
             }
+            // A server that went on without the block would write wrong aggregates, and bring back what the block had erased.
+            Err(error @ BlockError::Io { .. }) => Err(StoreError::Refused(format!(
+                "{error}. The disk may read it again at the next start. If it never will, move the file away: the start then says that it is \
+                 missing. `plumbago serve --read-only` serves everything else meanwhile"
+            ))),
             Err(error) => self.save(relative, &path, &error),
+        }
+    }
+
+    /// A read that fails may succeed a moment later.
+    fn try_open(&self, path: &Path) -> Result<Block, BlockError> {
+        let open = || Block::open(&**self.root.disk(), path);
+        match open() {
+            Err(BlockError::Io { source, .. }) if source.kind() != ErrorKind::NotFound => open(),
+            opened => opened,
         }
     }
 

@@ -6,16 +6,16 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::Embedded;
 use super::block::{Block, salvage};
 use super::cut::io;
 use super::listing::{place_of, saved};
+use super::{Embedded, How};
 use crate::disk::{Folder, set_aside};
 use crate::store::StoreError;
 
 /// Mends a data directory, and says what was done, one line each.
 pub(super) fn mend(dir: &Folder) -> Result<Vec<String>, StoreError> {
-    let store = Embedded::open_partly(dir, false, true)?;
+    let store = Embedded::open_as(dir, How { partly: true, ..How::default() })?;
     let mut mending = Mending { dir, store: &store, done: store.damage().to_vec() };
     mending.blocks()?;
     mending.places()?;

@@ -26,6 +26,7 @@ mod listing;
 mod memos;
 mod mending;
 mod merge;
+mod metrics;
 pub mod names;
 mod opening;
 mod partition;
@@ -50,7 +51,7 @@ pub use standalone::Standalone;
 use super::{
     BackedUp, Chore, EventStore, Headway, LocalMetrics, MemoStore, MetricStore, PointStore, StoreError,
 };
-use crate::disk::Folder;
+use crate::disk::{Folder, Overlay};
 use plumbago_model::{Dates, MetricId};
 
 /// An open data directory.
@@ -70,6 +71,17 @@ pub struct Embedded {
     _lock: DirLock,
 }
 
+/// How a directory is opened.
+#[derive(Clone, Copy, Debug, Default)]
+struct How {
+    /// All cuts have to be delivered to a cluster.
+    has_spool: bool,
+    /// A catalogue is made even of a part of its transcript.
+    partly: bool,
+    /// Nothing is written, so what cannot be read may be left out.
+    only_looks: bool,
+}
+
 impl Embedded {
     /// Opens `dir`, creating it if it does not exist.
     pub fn open(dir: &Path) -> Result<Self, StoreError> {
@@ -78,12 +90,18 @@ impl Embedded {
 
     /// The same on any disk.
     pub fn open_in(dir: &Folder) -> Result<Self, StoreError> {
-        Self::open_as(dir, false)
+        Self::open_as(dir, How::default())
+    }
+
+    /// Opens a directory to look at it: nothing is changed on its disk, and what the disk cannot read is left out.
+    pub fn look_at(dir: &Folder) -> Result<Self, StoreError> {
+        let over = Folder::on(Overlay::over(Arc::clone(dir.disk())), dir.path());
+        Self::open_as(&over, How { only_looks: true, ..How::default() })
     }
 
     /// [`Embedded::open`] for a store whose cuts all have to be delivered to a cluster.
     pub fn open_with_spool(dir: &Path) -> Result<(Self, Spool), StoreError> {
-        let store = Self::open_as(&dir.into(), true)?;
+        let store = Self::open_as(&dir.into(), How { has_spool: true, ..How::default() })?;
         let spool = Spool::new(Arc::clone(&store.blocks));
         Ok((store, spool))
     }
@@ -134,20 +152,16 @@ impl Embedded {
         &self.damage
     }
 
-    fn open_as(dir: &Folder, has_spool: bool) -> Result<Self, StoreError> {
-        Self::open_partly(dir, has_spool, false)
-    }
-
-    fn open_partly(dir: &Folder, has_spool: bool, partly: bool) -> Result<Self, StoreError> {
+    fn open_as(dir: &Folder, how: How) -> Result<Self, StoreError> {
         let lock = DirLock::take(dir)?;
         backup::check_restored(dir)?;
         listing::check_formats(dir)?;
         recovery::forget_unfinished(dir)?;
         let mut damage = Vec::new();
-        let opened = opening::open(dir, partly, &mut damage)?;
+        let opened = opening::open(dir, how.partly, &mut damage)?;
         // The catalogue's name, which may be new.
         dir.disk().sync_dir(dir.path()).map_err(cut::io("sync", dir.path()))?;
-        let blocks = Arc::new(points::BlockStore::open(dir, opened, has_spool, &mut damage)?);
+        let blocks = Arc::new(points::BlockStore::open(dir, opened, how, &mut damage)?);
         let catalogue = Arc::clone(&blocks.catalogue);
         for line in &damage {
             tracing::error!(damage = line, "the data directory is damaged; everything else is served");

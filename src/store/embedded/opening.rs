@@ -62,9 +62,9 @@ pub(super) fn open(dir: &Folder, partly: bool, damage: &mut Vec<String>) -> Resu
         path: dir.path().join(CATALOGUE_FILE),
         second_path: dir.path().join(TRANSCRIPT_FILE),
     };
-    let bytes = opening.transcript()?;
-    let second = opening.second(bytes.as_deref())?;
-    match (opening.first()?, second) {
+    let bytes = opening.transcript();
+    let second = opening.second(&bytes)?;
+    match (opening.first(&second)?, second) {
         (First::Good(catalogue), Second::Good(read)) => opening.compare(*catalogue, &read, damage),
         (First::Good(catalogue), Second::Missing) => {
             opening.go_on_without(*catalogue).map(|catalogue| Opened { catalogue, is_rebuilt: false })
@@ -117,21 +117,23 @@ struct Opening<'a> {
 }
 
 impl Opening<'_> {
-    fn transcript(&self) -> Result<Option<Vec<u8>>, StoreError> {
-        match disk::read(&**self.disk, &self.second_path) {
-            Ok(bytes) => Ok(Some(bytes)),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(io("read", &self.second_path)(error)),
-        }
+    /// A read that fails may succeed a moment later.
+    fn transcript(&self) -> std::io::Result<Vec<u8>> {
+        let read = || disk::read(&**self.disk, &self.second_path);
+        read().or_else(|error| if error.kind() == ErrorKind::NotFound { Err(error) } else { read() })
     }
 
-    fn second<'b>(&self, bytes: Option<&'b [u8]>) -> Result<Second<'b>, StoreError> {
-        match bytes.map(transcript::parse) {
-            None => Ok(Second::Missing),
-            Some(Ok(read)) if read.problems.is_empty() => Ok(Second::Good(read)),
-            Some(Ok(read)) => Ok(Second::Damaged(read.problems.join("; "), Some(read))),
-            Some(Err(Unreadable::Damaged(why))) => Ok(Second::Damaged(why.to_owned(), None)),
-            Some(Err(Unreadable::Version(found))) => Err(StoreError::Refused(format!(
+    fn second<'b>(&self, bytes: &'b std::io::Result<Vec<u8>>) -> Result<Second<'b>, StoreError> {
+        let bytes = match bytes {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Second::Missing),
+            Err(error) => return Ok(Second::Damaged(format!("it cannot be read: {error}"), None)),
+        };
+        match transcript::parse(bytes) {
+            Ok(read) if read.problems.is_empty() => Ok(Second::Good(read)),
+            Ok(read) => Ok(Second::Damaged(read.problems.join("; "), Some(read))),
+            Err(Unreadable::Damaged(why)) => Ok(Second::Damaged(why.to_owned(), None)),
+            Err(Unreadable::Version(found)) => Err(StoreError::Refused(format!(
                 "{} was written by format version {found}; this build reads {}: use the version of Plumbago that wrote it, or newer",
                 self.second_path.display(),
                 transcript::VERSION
@@ -140,7 +142,7 @@ impl Opening<'_> {
     }
 
     /// Nothing is changed in a catalogue of another format, and nothing made where none is.
-    fn first(&self) -> Result<First, StoreError> {
+    fn first(&self, second: &Second<'_>) -> Result<First, StoreError> {
         match self.disk.about(&self.path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(First::Missing),
             Err(error) => return Err(io("find", &self.path)(error)),
@@ -149,15 +151,18 @@ impl Opening<'_> {
             Ok(_) => {}
         }
         // What is damaged is so a second time; what failed once may have been the disk.
-        match self.try_out() {
-            Err(Trouble::Damaged(_)) => {}
-            Err(Trouble::Other(error)) => return Err(error),
-            Ok(()) => return Ok(First::Good(Box::new(Catalogue::open(self.disk, &self.path)?))),
-        }
-        match self.try_out() {
-            Err(Trouble::Damaged(why)) => Ok(First::Damaged(why)),
-            Err(Trouble::Other(error)) => Err(error),
+        match self.try_out().or_else(|_| self.try_out()) {
             Ok(()) => Ok(First::Good(Box::new(Catalogue::open(self.disk, &self.path)?))),
+            Err(Trouble::Damaged(why)) => Ok(First::Damaged(why)),
+            Err(Trouble::Other(StoreError::Io { source, .. })) if matches!(second, Second::Good(_)) => {
+                Err(StoreError::Refused(format!(
+                    "{} cannot be read: {source}. The disk may read it again at the next start. If it never will, move the file away: it is \
+                     made of {} then",
+                    self.path.display(),
+                    self.second_path.display()
+                )))
+            }
+            Err(Trouble::Other(error)) => Err(error),
         }
     }
 

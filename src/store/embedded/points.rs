@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use parking_lot::{Mutex, RwLock};
 
+use super::How;
 use super::block::Block;
 use super::catalogue::{self, CATALOGUE_FILE, Catalogue};
 use super::cut::BlockCut;
@@ -47,7 +48,7 @@ impl BlockStore {
     pub(super) fn open(
         root: &Folder,
         opened: Opened,
-        has_spool: bool,
+        how: How,
         damage: &mut Vec<String>,
     ) -> Result<Self, StoreError> {
         let (catalogue, is_rebuilt) = (Arc::new(opened.catalogue), opened.is_rebuilt);
@@ -56,10 +57,10 @@ impl BlockStore {
         let deleted = Arc::new(catalogue.deleted()?.into_iter().collect::<HashSet<u32>>());
         let mut state = State { position, deleted, ..State::default() };
         let (parcels, last_us) = catalogue.parcels()?;
-        if has_spool {
+        if how.has_spool {
             state.parcels = parcels.into_iter().map(|parcel| (parcel.cut, parcel)).collect();
         }
-        let listing = listing::open(root, &paths, tag, damage)?;
+        let listing = listing::open(root, &paths, tag, how.only_looks, damage)?;
         listing.blocks.into_iter().for_each(|block| state.add(block));
         if !listing.gone.is_empty() {
             catalogue.replace_blocks(&[], &listing.gone, None, None)?;
@@ -76,7 +77,7 @@ impl BlockStore {
             replacing: Mutex::new(()),
             merging: Mutex::new(()),
             durable_dirs: Mutex::default(),
-            last_delivered_us: has_spool.then(|| Mutex::new(last_us)),
+            last_delivered_us: how.has_spool.then(|| Mutex::new(last_us)),
         })
     }
 

@@ -82,9 +82,14 @@ impl Transcript {
         self.open.as_ref().is_none_or(is_long)
     }
 
-    /// Makes what was appended durable.
-    pub(super) fn sync(&self) -> io::Result<()> {
-        self.open.as_ref().map_or(Ok(()), |open| open.file.sync_data())
+    /// Makes what was appended durable. After a failure the file has to be written from the beginning: the system may have dropped some of
+    /// it, and a later sync would succeed without that.
+    pub(super) fn sync(&mut self) -> io::Result<()> {
+        let synced = self.open.as_ref().map_or(Ok(()), |open| open.file.sync_data());
+        if synced.is_err() {
+            self.open = None;
+        }
+        synced
     }
 
     /// Reads the file, which should go up to a change. Gives what is wrong with it.
