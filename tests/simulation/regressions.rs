@@ -2,7 +2,7 @@
 
 use crate::campaign::try_case;
 use crate::disk::Trouble;
-use crate::operation::{Again, Case, Op, Sent, Step};
+use crate::operation::{Again, Case, Fault, Op, Sent, Step};
 
 fn holds(begin: &[Again], ops: &[Op]) {
     for dice in 0..150 {
@@ -10,6 +10,24 @@ fn holds(begin: &[Again], ops: &[Op]) {
         let steps: Vec<Step> = ops.iter().map(step).collect();
         let places = (0..steps.len()).collect();
         let case = Case { seed: dice, begin: begin.to_vec(), steps, places };
+        if let Err(wrong) = try_case(&case, None) {
+            panic!("dice {dice}: {wrong}");
+        }
+    }
+}
+
+/// The same, with something that goes wrong during one of the operations, at any of so many calls.
+fn holds_with(trouble: Trouble, calls: u32, during: usize, ops: &[Op]) {
+    for dice in 0..calls * 4 {
+        let fault = Fault { trouble, after: dice / 4, power: true, again: Vec::new() };
+        let step = |(nth, op): (usize, &Op)| Step {
+            op: op.clone(),
+            fault: (nth == during).then(|| fault.clone()),
+            dice: dice.into(),
+        };
+        let steps: Vec<Step> = ops.iter().enumerate().map(step).collect();
+        let places = (0..steps.len()).collect();
+        let case = Case { seed: dice.into(), begin: Vec::new(), steps, places };
         if let Err(wrong) = try_case(&case, None) {
             panic!("dice {dice}: {wrong}");
         }
@@ -59,4 +77,22 @@ fn a_policy_that_is_lost_costs_nothing() {
         &[],
         &[append(&[0]), append(&[1]), append(&[2, 3]), crash, Op::Clock(9000), append(&[0, 1, 2]), Op::Fill],
     );
+}
+
+/// The database library hid that the disk had failed while it closed the copy, and dropped what it could not sync.
+#[test]
+fn a_backup_whose_catalogue_could_not_be_synced_does_not_count() {
+    holds_with(Trouble::Broken(1), 40, 0, &[Op::BackUp, Op::Crash { power: true }]);
+}
+
+/// The same with a full disk: the last write of the copy had failed, so that nothing was synced.
+#[test]
+fn a_backup_that_the_disk_had_no_room_for_does_not_count() {
+    holds_with(Trouble::Full(1), 40, 0, &[Op::BackUp, append(&[3]), Op::Crash { power: true }]);
+}
+
+/// A start went on without a block that it could not read, and showed older values, or none.
+#[test]
+fn a_start_that_cannot_read_a_block_does_not_go_on_without_it() {
+    holds_with(Trouble::Unreadable(4), 60, 2, &[append(&[0]), Op::Cut, Op::Restart, Op::Merge, Op::Restart]);
 }

@@ -354,10 +354,11 @@ pub(super) fn copy(from: &redb::ReadTransaction, disk: &dyn Disk, path: &Path) -
         }
         _ => {}
     }
-    let db = database::open(disk, path, Database::builder().set_cache_size(COPY_CACHE))?;
-    tables::copy_all(from, &db).map_err(|error| match error {
-        redb::Error::Io(source) => StoreError::Io { action: "write", path: path.to_owned(), source },
-        other => failed(other),
+    database::make(disk, path, Database::builder().set_cache_size(COPY_CACHE), |db| {
+        tables::copy_all(from, db).map_err(|error| match error {
+            redb::Error::Io(source) => StoreError::Io { action: "write", path: path.to_owned(), source },
+            other => failed(other),
+        })
     })
 }
 

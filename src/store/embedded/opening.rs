@@ -241,13 +241,13 @@ impl Opening<'_> {
     /// Makes a catalogue of its transcript.
     fn rebuild(&self, read: &Read<'_>) -> Result<Opened, StoreError> {
         let tmp = self.unused_tmp()?;
-        let db = database::open(&**self.disk, &tmp, &Database::builder())?;
         let now = self.disk.now().as_secs().to_string();
-        let filled = catch_unwind(AssertUnwindSafe(|| fill(&db, read, &now)));
-        filled.unwrap_or_else(|_| {
-            Err(StoreError::Catalogue("a row of the transcript makes no sense".to_owned()))
+        database::make(&**self.disk, &tmp, &Database::builder(), |db| {
+            let filled = catch_unwind(AssertUnwindSafe(|| fill(db, read, &now)));
+            filled.unwrap_or_else(|_| {
+                Err(StoreError::Catalogue("a row of the transcript makes no sense".to_owned()))
+            })
         })?;
-        drop(db);
         Ok(Opened { catalogue: self.put_in_place(&tmp)?, is_rebuilt: true })
     }
 
