@@ -222,8 +222,6 @@ fn fault(dice: &mut Dice, op: &Op) -> Option<Fault> {
         (0..12, _) => Trouble::Halt,
         (12..16, _) => Trouble::Broken(dice.between(1, 4) as u32),
         (16..20, _) => Trouble::Full(dice.between(1, 8) as u32),
-        // A start that cannot read a block goes on without it, so what it answers then is no mistake.
-        (20..22, Op::Restart | Op::Restore { .. }) => Trouble::Short(5),
         (20..22, _) | (22..40, Op::Query(_)) | (22..26, Op::Merge | Op::Cut) => {
             Trouble::Unreadable(dice.between(1, 3) as u32)
         }
@@ -243,6 +241,7 @@ fn starts(dice: &mut Dice, chance: u64) -> Vec<Again> {
             0 => Trouble::Broken(dice.between(1, 3) as u32),
             1 => Trouble::Full(dice.between(1, 5) as u32),
             2 => Trouble::Short(dice.between(1, 30) as u32),
+            3 => Trouble::Unreadable(dice.between(1, 4) as u32),
             _ => Trouble::Halt,
         };
         again.push(Again { trouble, after: after(dice), power: dice.percent(50) });
