@@ -11,6 +11,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use plumbago::disk::{self, Disk, Folder, Open as Mode, Overlay, real};
+use plumbago::store::Headway;
+use plumbago::store::embedded::Embedded;
 use store::{Open, Truth, checked, write};
 
 /// Flips in each run of the tests, over all files. `scripts/flip` does all.
@@ -377,6 +379,30 @@ fn a_newer_format_is_refused_by_name_and_nothing_is_touched() {
     must_be_refused(dir.path(), "format 2");
     refused.dedup();
     assert_eq!(refused, ["transcript", "log", "blk"]);
+}
+
+/// A directory opens like a file, and fails when it is read.
+#[test]
+fn a_block_that_the_disk_cannot_read_stops_a_start_by_name_and_rescue_serves_the_rest() {
+    let good = Good::new("unreadable");
+    let dir = copied(good.path());
+    let blocks = files_below(&dir.path().join("points"));
+    let path = blocks.iter().find(|path| path.to_string_lossy().contains("10s-360-raw")).unwrap();
+    let bytes = std::fs::read(path).unwrap();
+    std::fs::remove_file(path).unwrap();
+    std::fs::create_dir(path).unwrap();
+    let Err(error) = Open::of(&dir.path().into()) else { panic!("it was opened") };
+    assert!(error.contains(path.to_str().unwrap()) && error.contains("--read-only"), "{error}");
+    let rescue = Embedded::look_at(&dir.path().into()).unwrap();
+    let said = rescue.damage();
+    assert!(matches!(said, [line] if line.contains("left out")), "{said:?}");
+    let report = rescue.points.verify(&Headway::default()).unwrap();
+    assert_eq!(report.blocks, blocks.len() as u64 - 1);
+    drop(rescue);
+    std::fs::remove_dir(path).unwrap();
+    std::fs::write(path, bytes).unwrap();
+    let open = Open::of(&dir.path().into()).unwrap();
+    assert_eq!((open.seen(), open.said), (good.truth.now, Vec::new()));
 }
 
 fn must_be_refused(dir: &Path, says: &str) {
