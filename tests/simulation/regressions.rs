@@ -96,3 +96,11 @@ fn a_backup_that_the_disk_had_no_room_for_does_not_count() {
 fn a_start_that_cannot_read_a_block_does_not_go_on_without_it() {
     holds_with(Trouble::Unreadable(4), 60, 2, &[append(&[0]), Op::Cut, Op::Restart, Op::Merge, Op::Restart]);
 }
+
+/// A commit of a fill failed, and was there all the same. The next cut gave its block the name of one that the commit had listed.
+#[test]
+fn a_commit_that_failed_keeps_its_blocks() {
+    let late = |age| Op::Append(vec![Sent { name: 0, age }]);
+    let ops = [late(1825), Op::Clock(847), late(92), Op::Cut, Op::Fill, late(3108), Op::Cut, Op::Restart];
+    holds_with(Trouble::Broken(3), 40, 4, &ops);
+}

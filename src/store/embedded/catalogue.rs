@@ -5,6 +5,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
@@ -57,6 +58,8 @@ pub(super) struct Catalogue {
     pub(super) calendar: Calendar,
     /// Tells this store from every other.
     pub(super) store_id: u64,
+    /// A commit failed: the next start tells whether it is there.
+    is_in_doubt: AtomicBool,
     /// The second copy of what only the catalogue knows. A catalogue on its own, as in a backup, has none.
     transcript: Mutex<Option<Transcript>>,
 }
@@ -89,6 +92,7 @@ impl Catalogue {
             db,
             calendar: Calendar::default(),
             store_id: 0,
+            is_in_doubt: AtomicBool::new(false),
             transcript: Mutex::default(),
         };
         catalogue.prepare()?;
@@ -302,6 +306,14 @@ impl Catalogue {
         self.db.begin_read().map_err(failed)
     }
 
+    /// Fails once a commit has failed. The catalogue may list the blocks of that commit, and the next one would give its own the same names.
+    pub(super) fn check_certain(&self) -> Result<(), StoreError> {
+        if self.is_in_doubt.load(Ordering::Acquire) {
+            return Err(failed(redb::Error::PreviousIo));
+        }
+        Ok(())
+    }
+
     /// Runs `body` in a transaction that is on disk when this returns.
     pub(super) fn write<T>(
         &self,
@@ -314,7 +326,10 @@ impl Catalogue {
         let result = body(&changes)?;
         let rows = changes.into_rows();
         let number = if rows.is_empty() { None } else { Some(count_change(&txn)?) };
-        txn.commit().map_err(failed)?;
+        if let Err(error) = txn.commit() {
+            self.is_in_doubt.store(true, Ordering::Release);
+            return Err(failed(error));
+        }
         if let (Some(transcript), Some(number)) = (transcript.as_mut(), number) {
             transcript.append(number, &rows);
         }

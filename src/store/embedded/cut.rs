@@ -147,6 +147,7 @@ pub(super) fn make_path(store: &BlockStore, meta: &BlockMeta) -> Result<PathBuf,
 
 /// Completes a block and opens it for reading.
 pub(super) fn finish(store: &BlockStore, writer: BlockWriter, dir: &Path) -> Result<Arc<Block>, StoreError> {
+    store.catalogue.check_certain()?;
     let info = writer.finish().map_err(io("write a block in", dir))?;
     let disk = store.root.disk();
     disk.sync_dir(dir).map_err(io("sync", dir))?;
