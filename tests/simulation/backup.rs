@@ -27,6 +27,10 @@ impl World {
     pub(crate) fn back_up(&mut self) -> Result<(), Failure> {
         clean(self.engine().points.cut_all())?;
         self.everything_is_durable();
+        // A restore goes on only with the backup that it began with.
+        if let Some(dir) = self.backups.unfinished.take() {
+            self.disk.wipe(&dir);
+        }
         let made = self.engine().store.back_up(Path::new(PLACE), &Headway::default());
         let model = self.model.clone();
         let backups = &mut self.backups;

@@ -347,7 +347,8 @@ impl DiskFile for SimFile {
                 Ok(())
             }
             Verdict::Fail(error) => {
-                file.write(&bytes[..part], at);
+                // A write of which everything is there does not fail.
+                file.write(&bytes[..part.min(bytes.len().saturating_sub(1))], at);
                 Err(error)
             }
             Verdict::Halt => {
