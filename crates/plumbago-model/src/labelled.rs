@@ -42,33 +42,51 @@ pub fn series_name(metric: &str, tags: &[(&str, &str)]) -> Result<String, Reject
 }
 
 /// Adds the stored name to the end of a text, and puts the tags in its order. After an error the text is as it was.
-pub fn push_series_name(metric: &str, tags: &mut Vec<(&str, &str)>, to: &mut String) -> Result<(), Reject> {
-    if metric.is_empty() {
-        return Err(Reject::EmptyName);
-    }
-    if tags.iter().any(|(key, value)| key.is_empty() || value.is_empty()) {
+pub fn push_series_name<T: AsRef<str>>(
+    metric: &str,
+    tags: &mut [(T, T)],
+    to: &mut String,
+) -> Result<(), Reject> {
+    if !metric.is_empty()
+        && tags.iter().any(|(key, value)| key.as_ref().is_empty() || value.as_ref().is_empty())
+    {
         return Err(Reject::EmptyTag);
     }
     let begin = to.len();
-    push(metric, Part::Metric, to);
-    if to.get(begin..).is_some_and(|metric| metric.matches('.').count() >= MAX_COMPONENTS) {
-        to.truncate(begin);
-        return Err(Reject::TooManyComponents);
-    }
+    push_metric(metric, to)?;
     if tags.is_empty() && to.get(begin..).is_some_and(name::in_braces) {
         to.pop();
         to.push_str("%7D");
     }
-    // Stable, so that of tags with one key the one sent last stays last.
-    tags.sort_by(|(a, _), (b, _)| name::by_text(&self::key(a), &self::key(b)));
+    let order = |(a, _): &(T, T), (b, _): &(T, T)| name::by_text(&key(a.as_ref()), &key(b.as_ref()));
+    // Usually they come in order.
+    if !tags.is_sorted_by(|a, b| order(a, b).is_lt()) {
+        // Stable, so that of tags with one key the one sent last stays last.
+        tags.sort_by(order);
+    }
     let mut tags = tags.iter().peekable();
     while let Some((key, value)) = tags.next() {
-        if tags.peek().is_none_or(|(next, _)| next != key) {
+        if tags.peek().is_none_or(|(next, _)| next.as_ref() != key.as_ref()) {
             to.push(';');
-            push(key, Part::Key, to);
+            push(key.as_ref(), Part::Key, to);
             to.push('=');
-            push(value, Part::Value, to);
+            push(value.as_ref(), Part::Value, to);
         }
+    }
+    Ok(())
+}
+
+/// Adds a metric as names with tags begin with it. After an error the text is as it was.
+pub fn push_metric(metric: &str, to: &mut String) -> Result<(), Reject> {
+    if metric.is_empty() {
+        return Err(Reject::EmptyName);
+    }
+    let begin = to.len();
+    push(metric, Part::Metric, to);
+    let dots = to.bytes().skip(begin).filter(|byte| *byte == b'.').count();
+    if dots >= MAX_COMPONENTS {
+        to.truncate(begin);
+        return Err(Reject::TooManyComponents);
     }
     Ok(())
 }
@@ -110,6 +128,22 @@ pub fn plain(stored: &str) -> Cow<'_, str> {
     }
     text.push_str(stored.get(done..).unwrap_or_default());
     Cow::Owned(text)
+}
+
+/// How stored texts begin that stand for a text which begins with `prefix`: as it does, or so far and then with an escape. No stored
+/// text begins with two of them.
+pub fn stored_beginnings(prefix: &str) -> impl Iterator<Item = String> {
+    let mut is_literal = true;
+    let ways = prefix.char_indices().map(Some).chain([None]).filter_map(move |at| match at {
+        _ if !is_literal => None,
+        None => Some(prefix.to_owned()),
+        Some((at, sent)) => {
+            // A percent sign stands for itself, or begins what stands for it.
+            is_literal = sent != '%';
+            (sent == '%' || is_escapable(sent)).then(|| [prefix.get(..at).unwrap_or_default(), "%"].concat())
+        }
+    });
+    ways.into_iter()
 }
 
 fn escaped(text: &str, part: Part) -> Cow<'_, str> {
@@ -211,8 +245,13 @@ fn escapable(text: &str) -> Option<(usize, char)> {
         let second = hex(text.get(2..)?.strip_prefix('%')?)?;
         return (0x80..=0x9f).contains(&second).then_some((5, char::from(second)));
     }
-    let is_one = matches!(byte, 0..=0x1f | 0x7f | b';' | b'!' | b'^' | b'=' | b'n' | b'~' | b'.' | b'}');
-    is_one.then_some((2, char::from(byte)))
+    let means = char::from(byte);
+    (byte.is_ascii() && is_escapable(means)).then_some((2, means))
+}
+
+/// Must a character be escaped somewhere?
+fn is_escapable(sent: char) -> bool {
+    sent.is_control() || matches!(sent, ';' | '!' | '^' | '=' | 'n' | '~' | '.' | '}')
 }
 
 /// The byte that two upper-case digits stand for.
