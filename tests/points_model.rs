@@ -229,6 +229,15 @@ impl World {
         self.engine.as_mut().unwrap()
     }
 
+    /// The process dies after a record is in the log, before the catalogue hears of it.
+    fn die_after_logging(&mut self, frame: &[u8]) {
+        let store = &self.engine().store;
+        let (log_dir, floor) = (store.log_dir.clone(), store.points.snapshot().position().log_floor);
+        self.engine = None;
+        Log::open(&log_dir, floor).unwrap().append(frame).unwrap();
+        self.crash();
+    }
+
     fn crash(&mut self) {
         self.engine = None;
         self.engine = Some(Engine::open(self.dir.path(), self.now));
@@ -493,16 +502,9 @@ fn a_deletion_that_only_the_log_has_is_final() {
     world.run(&write(0, 0, 1));
     world.run(&Step::Cut);
     let id = world.engine().id(0).unwrap();
-    // The process dies before the catalogue hears of it.
-    let (log_dir, floor) = {
-        let store = &world.engine().store;
-        (store.log_dir.clone(), store.points.snapshot().position().log_floor)
-    };
-    world.engine = None;
     let mut frame = Vec::new();
     encode_deleted(&[id], &mut frame);
-    Log::open(&log_dir, floor).unwrap().append(&frame).unwrap();
-    world.crash();
+    world.die_after_logging(&frame);
     assert_eq!(world.engine().id(0), None);
     // A cut lets the log forget the deletion.
     world.run(&write(1, 0, 1));
@@ -523,16 +525,9 @@ fn a_new_name_that_only_the_log_has_is_kept() {
     world.run(&write(0, 0, 1));
     world.run(&Step::Cut);
     let id = world.engine().id(0).unwrap();
-    // The process dies before the catalogue hears of it.
-    let (log_dir, floor) = {
-        let store = &world.engine().store;
-        (store.log_dir.clone(), store.points.snapshot().position().log_floor)
-    };
-    world.engine = None;
     let mut frame = Vec::new();
     encode_renamed(&[(id, new_name(0))], &mut frame);
-    Log::open(&log_dir, floor).unwrap().append(&frame).unwrap();
-    world.crash();
+    world.die_after_logging(&frame);
     world.renamed[0] = std::mem::take(&mut world.written[0]);
     world.check("the replay");
     world.run(&write(0, 0, 2));

@@ -42,7 +42,7 @@ use aws_lc_rs::digest::{SHA256, digest};
 /// A hash of something too random to be guessed.
 pub(crate) type Digest = [u8; 32];
 
-/// The name of who shows nothing. No user can have it.
+/// The name of a caller without credentials. No user can have it.
 pub const ANONYMOUS: &str = "(anonymous)";
 
 fn sha256(bytes: &[u8]) -> Digest {

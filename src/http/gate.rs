@@ -237,7 +237,7 @@ impl Gate {
         if stranger.is_none() { Role::Admin } else { self.anonymous }
     }
 
-    /// What a request shows of who sends it. A proxy that is believed has looked at everything else already.
+    /// What a request shows about its sender. A trusted proxy has looked at everything else already.
     fn offer(&self, request: &Request) -> Result<Offer, Failure> {
         let headers = request.headers();
         let peer = peer(request);
@@ -294,6 +294,9 @@ impl Gate {
             };
             let text = format!("this call is {whose}, and `{name}` is confined to {}", caller.scope);
             return Err(Failure::Forbidden(text));
+        }
+        if endpoint.changes() && self.api.backend.is_read_only() {
+            return Err(Failure::NotReady(self.api.backend.ready().err().unwrap_or_default()));
         }
         Ok(standing)
     }

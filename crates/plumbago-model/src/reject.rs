@@ -72,7 +72,7 @@ reasons! {
     BadItem = "bad_item",
     /// A value of a type that is not kept: text, and types of KairosDB's plug-ins.
     UnsupportedType = "unsupported_type",
-    /// A name outside of the scope of who sent it.
+    /// A name outside its sender's scope.
     OutOfScope = "out_of_scope",
     /// A new metric over the creation rate.
     CreateRate = "create_rate",

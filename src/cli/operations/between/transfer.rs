@@ -121,18 +121,6 @@ fn print(done: &Imported, checked: &Checked, output: Output) -> Result<()> {
         let (points, aggregates) =
             (words::count(done.points, "point"), words::count(done.aggregates, "aggregate"));
         writeln!(out, "{} with {points} and {aggregates} copied", words::count(done.metrics, "metric"))?;
-        for (number, what) in [
-            (checked.verified, "read back, and the same"),
-            (checked.merged, "were there before, and keep what they had"),
-            (checked.adapted, "are kept by other rules there, and were not compared"),
-            (checked.earlier, "were copied earlier"),
-        ] {
-            if number > 0 {
-                writeln!(out, "{number} {what}")?;
-            }
-        }
-        checked.different.iter().try_for_each(|name| writeln!(out, "different after the copy: {name}"))?;
-        done.refused.iter().try_for_each(|(name, why)| writeln!(out, "refused: {name}: {why}"))?;
-        Ok(())
+        Ok(checked.print(done, "copied", out)?)
     })
 }

@@ -2,6 +2,7 @@
 //! ones. What is done is listed in a journal.
 
 use std::collections::{HashMap, HashSet};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
@@ -41,6 +42,30 @@ pub(in super::super) struct Checked {
     pub(in super::super) earlier: u64,
     /// Read back, and not the same.
     pub(in super::super) different: Vec<String>,
+}
+
+impl Checked {
+    /// Prints for people what the other end has now; `arrived` says how metrics got there: "copied", "imported".
+    pub(in super::super) fn print(
+        &self,
+        done: &Imported,
+        arrived: &str,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        for (number, what) in [
+            (self.verified, "read back, and the same".to_owned()),
+            (self.merged, "were there before, and keep what they had".to_owned()),
+            (self.adapted, "are kept by other rules there, and were not compared".to_owned()),
+            (self.earlier, format!("were {arrived} earlier")),
+            (done.there, "slots were there already and stay".to_owned()),
+        ] {
+            if number > 0 {
+                writeln!(out, "{number} {what}")?;
+            }
+        }
+        self.different.iter().try_for_each(|name| writeln!(out, "different when read back: {name}"))?;
+        done.refused.iter().try_for_each(|(name, why)| writeln!(out, "refused: {name}: {why}"))
+    }
 }
 
 /// A metric in few bytes.

@@ -196,17 +196,5 @@ fn print_delivered(done: &Imported, checked: &Checked, out: &mut dyn Write) -> R
         (words::count(done.points, "point"), words::count(done.aggregates, "aggregate"));
     writeln!(out, "{}, {} of them new", words::count(done.metrics, "metric"), done.created)?;
     writeln!(out, "{points} and {aggregates} imported")?;
-    for (number, what) in [
-        (checked.verified, "read back, and the same"),
-        (checked.merged, "were there before, and keep what they had"),
-        (checked.adapted, "are kept by other rules there, and were not compared"),
-        (checked.earlier, "were imported earlier"),
-        (done.there, "slots were there already and stay"),
-    ] {
-        if number > 0 {
-            writeln!(out, "{number} {what}")?;
-        }
-    }
-    checked.different.iter().try_for_each(|name| writeln!(out, "different after the import: {name}"))?;
-    Ok(done.refused.iter().try_for_each(|(name, why)| writeln!(out, "refused: {name}: {why}"))?)
+    Ok(checked.print(done, "imported", out)?)
 }
