@@ -109,8 +109,11 @@ impl Engine {
         cancel.take(months.len() * page.len() * size_of::<Seen>())?;
         let mut seen = vec![vec![Seen::default(); page.len()]; months.len()];
         self.each_span(&page, cancel, |place, span| {
-            // Months follow each other.
-            let begin = seconds.partition_point(|(_, last)| *last < span.first);
+            // Months follow each other. Usually one is asked for.
+            let begin = match seconds.as_slice() {
+                [(_, last)] => usize::from(*last < span.first),
+                several => several.partition_point(|(_, last)| *last < span.first),
+            };
             let months = seconds.iter().zip(&mut seen).skip(begin);
             for ((first, last), seen) in months.take_while(|((first, _), _)| *first <= span.last) {
                 seen[place].add(Span { first: span.first.max(*first), last: span.last.min(*last) });

@@ -6,6 +6,7 @@
 //! sign, and any other percent sign stays. So every metric and tag comes back as it was sent, and the usual name is not changed at all.
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::fmt::Write as _;
 
 use super::Reject;
@@ -58,11 +59,10 @@ pub fn push_series_name<T: AsRef<str>>(
         to.pop();
         to.push_str("%7D");
     }
-    let order = |(a, _): &(T, T), (b, _): &(T, T)| name::by_text(&key(a.as_ref()), &key(b.as_ref()));
-    // Usually they come in order.
-    if !tags.is_sorted_by(|a, b| order(a, b).is_lt()) {
-        // Stable, so that of tags with one key the one sent last stays last.
-        tags.sort_by(order);
+    if tags.iter().all(|(key, _)| is_plain(key.as_ref(), Part::Key)) {
+        put_in_order(tags, name::by_text);
+    } else {
+        put_in_order(tags, |a, b| name::by_text(&key(a), &key(b)));
     }
     let mut tags = tags.iter().peekable();
     while let Some((key, value)) = tags.next() {
@@ -74,6 +74,15 @@ pub fn push_series_name<T: AsRef<str>>(
         }
     }
     Ok(())
+}
+
+/// Puts tags in the order of their keys, in which they usually come.
+fn put_in_order<T: AsRef<str>>(tags: &mut [(T, T)], order: impl Fn(&str, &str) -> Ordering) {
+    let order = |(a, _): &(T, T), (b, _): &(T, T)| order(a.as_ref(), b.as_ref());
+    if !tags.is_sorted_by(|a, b| order(a, b).is_lt()) {
+        // Stable, so that of tags with one key the one sent last stays last.
+        tags.sort_by(order);
+    }
 }
 
 /// Adds a metric as names with tags begin with it. After an error the text is as it was.
@@ -191,24 +200,43 @@ fn must_go(sent: char, last: Option<char>, rest: &str, text: &str, part: Part) -
     }
 }
 
+/// What a byte is, for [`is_plain`].
+static CLASSES: [u8; 256] = {
+    let mut classes = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        classes[byte] = match byte as u8 {
+            // Control characters are U+0000–U+001F, U+007F, and U+0080–U+009F, which begin with 0xC2.
+            0..=0x1f | 0x7f | 0xc2 | b';' | b'%' => ODD,
+            b'!' | b'^' | b'=' => ODD_IN_KEY,
+            _ => 0,
+        };
+        byte += 1;
+    }
+    classes
+};
+const ODD: u8 = 1;
+const ODD_IN_KEY: u8 = 2;
+
 /// Is nothing to be escaped? One pass over the usual text; in doubt the answer is no.
 fn is_plain(text: &str, part: Part) -> bool {
     let bytes = text.as_bytes();
-    let mut odd = false;
-    for &byte in bytes {
-        // Control characters are U+0000–U+001F, U+007F, and U+0080–U+009F, which begin with 0xC2.
-        odd |= (byte < b' ') | (byte == 0x7f) | (byte == 0xc2) | (byte == b';') | (byte == b'%');
-    }
     let first = bytes.first().copied();
-    odd |= match part {
-        Part::Metric => {
-            let empty = bytes.windows(2).any(|pair| pair == b"..");
-            empty || matches!(first, Some(b'~' | b'.')) || bytes.last() == Some(&b'.')
+    let (mut seen, mut last, mut empty) = (0, b'.', false);
+    if part == Part::Metric {
+        for &byte in bytes {
+            seen |= CLASSES[usize::from(byte)];
+            empty |= byte == b'.' && last == b'.';
+            last = byte;
         }
-        Part::Key => text == "name" || bytes.iter().any(|byte| matches!(byte, b'!' | b'^' | b'=')),
-        Part::Value => first == Some(b'~'),
-    };
-    !odd
+    } else {
+        bytes.iter().for_each(|&byte| seen |= CLASSES[usize::from(byte)]);
+    }
+    match part {
+        Part::Metric => seen & ODD == 0 && !empty && last != b'.' && first != Some(b'~'),
+        Part::Key => seen == 0 && text != "name",
+        Part::Value => seen & ODD == 0 && first != Some(b'~'),
+    }
 }
 
 /// An escape in a stored text: where it is, and what it means.

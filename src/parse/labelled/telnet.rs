@@ -127,9 +127,15 @@ impl<'a> Lines<'a, '_> {
         }
         if self.tags.0 != tags {
             self.tags = ("", String::new());
-            let mut list = Vec::with_capacity(8);
-            for word in tags.split(' ') {
-                let (key, value) = word.split_once('=').filter(|(key, _)| *key != TTL && is_word(word))?;
+            let (mut list, mut rest) = (Vec::with_capacity(8), Some(tags));
+            while let Some(words) = rest {
+                let word = words.get(..memchr(b' ', words.as_bytes()).unwrap_or(words.len()))?;
+                rest = words.get(word.len() + 1..);
+                let equals = memchr(b'=', word.as_bytes()).filter(|_| is_word(word))?;
+                let (key, value) = (word.get(..equals)?, word.get(equals + 1..)?);
+                if key == TTL {
+                    return None;
+                }
                 list.push((key, value));
             }
             self.name.clear();
