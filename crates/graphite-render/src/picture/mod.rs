@@ -9,6 +9,7 @@ mod chart;
 mod colour;
 mod curve;
 mod font;
+mod hairline;
 mod layout;
 mod legend;
 pub mod option_rows;
