@@ -110,6 +110,7 @@ telemetry! {
     partitions_expired: "counter" "plumbago_partitions_expired_total" "Partitions dropped because their retention passed.",
     slots_deleted: "counter" "plumbago_slots_deleted_total" "Slots that were deleted by a range of time.",
     tombstones: "counter" "plumbago_tombstones_total" "Deletions of partitions, and of ranges within one, that were sent to the cluster for ranges of time.",
+    damaged_places: "gauge" "plumbago_damaged_places" "Places in the data directory that the start found damaged; the log names them.",
     backups: "counter" "plumbago_backups_total" "Backups that were made.",
     backup_failures: "counter" "plumbago_backup_failures_total" "Backups that failed.",
     backup_time: "gauge" "plumbago_backup_last_success_timestamp_seconds" "When the last backup since the start was complete, in seconds since 1970; 0 without one.",

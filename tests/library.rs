@@ -13,6 +13,7 @@ mod architecture;
 mod checkout;
 mod containers;
 mod counters;
+mod damage;
 mod differential;
 mod documents;
 mod features;

@@ -21,7 +21,7 @@ pub use moving::{
 };
 pub use upkeep::{
     Backup, Clean, Dump, DumpWhat, Fsck, Health, Reload, Repair, Restore, RetentionAction, RetentionCommand,
-    RetentionPlan, Schema, SchemaAction, Stats,
+    RetentionPlan, Schema, SchemaAction, Serve, Stats,
 };
 pub use users::{User, UserAction, UserAdd, UserList, UserRevoke};
 
@@ -53,10 +53,27 @@ pub struct Arguments {
 /// The id of `--set` after a command.
 const SET_BEHIND: &str = "set_behind";
 
+impl Command {
+    /// Does it write to the store?
+    pub fn changes_store(&self) -> bool {
+        match self {
+            Self::Fsck(fsck) => fsck.repair,
+            Self::Write(_)
+            | Self::Delete(_)
+            | Self::Rename(_)
+            | Self::Copy(_)
+            | Self::Import(_)
+            | Self::Fill(_) => true,
+            Self::Clean(_) | Self::Repair(_) | Self::Backup(_) | Self::Restore(_) => true,
+            _ => false,
+        }
+    }
+}
+
 impl Arguments {
     /// Is the server to run?
     pub fn is_serve(&self) -> bool {
-        matches!(self.command, None | Some(Command::Serve))
+        matches!(self.command, None | Some(Command::Serve(_)))
     }
 
     /// Reads a command line, the program's name first.
@@ -154,8 +171,9 @@ pub enum Command {
   plumbago serve
   plumbago serve --set store.path=/var/lib/plumbago --set listen.pickle=off
   PLUMBAGO_LISTEN__CARBON=0.0.0.0:2003 plumbago serve
+  plumbago serve --read-only                                   look at a damaged store: queries work, nothing is changed
   echo \"test.hello 1 $(date +%s)\" | nc -N 127.0.0.1 2003      send it a point")]
-    Serve,
+    Serve(Serve),
     /// Print the configuration in force, or what it gives a name
     ///
     /// Without NAME: every key with its value and its source (default, file and line, environment variable, flag), as
@@ -398,8 +416,12 @@ pub enum Command {
     ///
     /// Reads all blocks, the log and the catalogue, and compares checksums. Changes nothing. Exits with 1 if something is
     /// damaged. While a server runs on the store, it does the work, and takes and answers everything else meanwhile.
+    ///
+    /// With --repair, for which the server must not be running, it mends what can be mended: it makes the catalogue of its transcript,
+    /// writes damaged blocks and log segments again from what is good in them, and sets the damaged files aside in aside/.
     #[command(after_help = "Examples:
   plumbago fsck
+  plumbago fsck --repair
   plumbago fsck --url http://127.0.0.1:8080
   plumbago fsck --set store.path=/backup/plumbago-data")]
     Fsck(Fsck),

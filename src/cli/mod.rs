@@ -26,8 +26,8 @@ pub use arguments::{
     Copy, Delete, Dump, DumpWhat, Elsewhere, Estimate, Export, ExportCsv, ExportSelection, ExportTo,
     ExportWhisper, Fill, Find, Fsck, Global, Health, Import, ImportFrom, ImportKairosdb, ImportWhisper, Info,
     LogFormat, ManPage, Output, Read, Reload, Rename, Repair, Restore, RetentionAction, RetentionCommand,
-    RetentionPlan, Schema, SchemaAction, Server, Stats, Top, Usage, User, UserAction, UserAdd, UserList,
-    UserRevoke, Watch, Write,
+    RetentionPlan, Schema, SchemaAction, Serve, Server, Stats, Top, Usage, User, UserAction, UserAdd,
+    UserList, UserRevoke, Watch, Write,
 };
 
 use crate::config::{ConfigError, Loaded, Sources};
@@ -40,7 +40,7 @@ pub struct UsageError(pub String);
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
-    let command = arguments.command.clone().unwrap_or(Command::Serve);
+    let command = arguments.command.clone().unwrap_or(Command::Serve(Serve::default()));
     // The manual must work without a valid configuration.
     if let Command::Man(page) = &command {
         return to_stdout(|out| man::run(page, out));
@@ -52,15 +52,27 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         });
     }
     operations::read_token(arguments.global.token_file.as_deref())?;
-    let loaded = load(&arguments.global)?;
+    let mut global = arguments.global.clone();
+    if let Command::Serve(serve) = &command
+        && serve.read_only
+    {
+        global.set.push("store.read_only=true".to_owned());
+    }
+    let loaded = load(&global)?;
     // It ends with the command, and sends what is left.
     let _export = logging::init(arguments, &loaded.config.own_metrics)?;
     for warning in &loaded.warnings {
         tracing::warn!("{warning}");
     }
     let (config, output) = (&loaded.config, arguments.global.output);
+    if config.store.read_only && command.changes_store() {
+        return Err(UsageError(
+            "store.read_only is set, so nothing may be changed: unset it first".to_owned(),
+        )
+        .into());
+    }
     match &command {
-        Command::Serve => operations::serve(loaded, sources(&arguments.global)),
+        Command::Serve(_) => operations::serve(loaded, sources(&global)),
         Command::CheckConfig(args) => to_stdout(|out| check_config::run(&loaded, args, output, out)),
         Command::Find(args) => operations::find(config, args, output),
         Command::Read(args) => operations::read(config, args, output),

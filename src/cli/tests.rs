@@ -26,7 +26,7 @@ fn the_declarations_are_consistent() {
 #[test]
 fn no_command_means_serve() {
     assert!(parse(&[]).unwrap().command.is_none());
-    assert!(matches!(parse(&["serve"]).unwrap().command, Some(Command::Serve)));
+    assert!(matches!(parse(&["serve"]).unwrap().command, Some(Command::Serve(_))));
 }
 
 #[test]

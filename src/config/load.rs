@@ -218,7 +218,7 @@ fn resolve(raw: Raw, retention: RetentionRules, settings: &Settings) -> Result<C
             ..resolve_auth(raw.auth, &listen, settings)?
         },
         listen,
-        store: resolve_store(raw.store),
+        store: resolve_store(raw.store, settings)?,
         cassandra: resolve_cassandra(raw.cassandra, raw.tls),
         ingest: resolve_ingest(raw.ingest),
         http: resolve_http(raw.http),
@@ -237,8 +237,20 @@ fn resolve(raw: Raw, retention: RetentionRules, settings: &Settings) -> Result<C
     })
 }
 
-fn resolve_store(raw: raw::Store) -> Store {
-    Store {
+fn resolve_store(raw: raw::Store, settings: &Settings) -> Result<Store, ConfigError> {
+    const READ_ONLY: &str = "store.read_only";
+    if raw.read_only.0 && matches!(raw.kind, StoreChoice::Cassandra) {
+        let message =
+            "a server in front of a cluster cannot be read-only: its disk is a spool. Stop it instead; \
+                       other servers answer for the cluster"
+                .to_owned();
+        return Err(ConfigError::BadValue {
+            at: settings.origin(READ_ONLY),
+            key: READ_ONLY.to_owned(),
+            message,
+        });
+    }
+    Ok(Store {
         kind: match raw.kind {
             StoreChoice::Embedded => StoreKind::Embedded,
             StoreChoice::Cassandra => StoreKind::Cassandra,
@@ -247,8 +259,9 @@ fn resolve_store(raw: raw::Store) -> Store {
         sync_interval: raw.sync_interval.0,
         cut_interval: raw.cut_interval.0,
         head_points: to_usize(raw.head_points.0),
+        read_only: raw.read_only.0,
         reserve_bytes: raw.reserve_bytes.0,
-    }
+    })
 }
 
 fn resolve_http(raw: raw::Http) -> Http {

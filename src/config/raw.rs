@@ -86,6 +86,7 @@ sections! {
         sync_interval: Time<0> = r#""200ms""#, "How often to sync the log to disk; 0 means after every batch.";
         cut_interval: Time<1> = r#""10m""#, "Write the points in memory to blocks at least this often.";
         head_points: Positive = "12_000_000", "Write the points in memory to blocks as soon as there are this many.";
+        read_only: Switch = "false", "For rescue, with the embedded store: answer queries, take no points, and change nothing on the disk. `plumbago serve --read-only` sets it.";
         reserve_bytes: Size<0> = r#""1GiB""#, "Free space to leave on the disk. Below it new metrics are rejected; below half of it the server stops reading from senders.";
     }
 

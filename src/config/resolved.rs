@@ -152,6 +152,8 @@ pub struct Store {
     pub cut_interval: Duration,
     /// And as soon as there are this many of them.
     pub head_points: usize,
+    /// Answer queries, and change nothing on the disk.
+    pub read_only: bool,
     /// Free bytes to leave on the disk: below it new metrics are rejected, below half of it reading pauses.
     pub reserve_bytes: u64,
 }
@@ -289,6 +291,7 @@ impl Default for Store {
             sync_interval: Duration::from_millis(200),
             cut_interval: Duration::from_secs(600),
             head_points: 12_000_000,
+            read_only: false,
             reserve_bytes: 1 << 30,
         }
     }

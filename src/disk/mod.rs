@@ -6,6 +6,8 @@
 //! Each call here is a system call on the real disk, next to which a call through a pointer costs nothing: ingest makes one for a
 //! batch, a query one for a page. So the disk is chosen while the program runs, and no type above carries it as a parameter.
 
+mod aside;
+mod overlay;
 mod real;
 
 use std::fmt::Debug;
@@ -14,6 +16,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use aside::{ASIDE_DIR, set_aside};
+pub use overlay::Overlay;
 pub use real::real;
 
 /// Where files are.

@@ -23,6 +23,11 @@ pub trait Backend: TaggedSeries + EventLog + Send + Sync + 'static {
         false
     }
 
+    /// Does the server answer queries only, and change nothing?
+    fn is_read_only(&self) -> bool {
+        false
+    }
+
     /// Where renders get their series.
     fn source(&self) -> &dyn Source;
 

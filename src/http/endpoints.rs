@@ -127,6 +127,13 @@ impl Endpoint {
         }
     }
 
+    /// Does it write to the store, or ask for something that does?
+    pub(super) fn changes(&self) -> bool {
+        const HARMLESS: &[&str] = &["/internal/export", "/internal/fsck", "/internal/queries/cancel"];
+        let asks = self.methods.contains(&Method::GET) || HARMLESS.contains(&self.path);
+        self.role == Role::Write || self.role == Role::Admin && !asks
+    }
+
     const fn takes(self, takes: &'static str) -> Self {
         Self { takes, ..self }
     }

@@ -141,7 +141,7 @@ fn filter(call: &Call, api: &Api) -> Result<EventFilter, Failure> {
 }
 
 /// The event that a body tells of.
-fn read(body: &[u8], now: i64) -> Result<Event, Failure> {
+pub(super) fn read(body: &[u8], now: i64) -> Result<Event, Failure> {
     let refused = |text: String| Failure::Refused(text);
     let Ok(Value::Object(mut fields)) = serde_json::from_slice(body) else {
         let text = r#"an event is a JSON object, such as {"what": "deploy", "tags": ["web"], "data": "v2"}"#;

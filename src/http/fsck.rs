@@ -22,6 +22,9 @@ pub struct Checked {
     pub problems: Vec<String>,
     /// What is odd but harmless, one line each.
     pub remarks: Vec<String>,
+    /// What `plumbago fsck --repair` has mended, one line each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mended: Vec<String>,
 }
 
 /// `POST /internal/fsck`. Answers when every file was read.

@@ -295,6 +295,9 @@ impl Gate {
             let text = format!("this call is {whose}, and `{name}` is confined to {}", caller.scope);
             return Err(Failure::Forbidden(text));
         }
+        if endpoint.changes() && self.api.backend.is_read_only() {
+            return Err(Failure::NotReady(self.api.backend.ready().err().unwrap_or_default()));
+        }
         Ok(standing)
     }
 }

@@ -37,6 +37,7 @@ mod labelled;
 mod local;
 mod memos;
 mod opentsdb;
+pub mod outside;
 mod params;
 mod pieces;
 mod queries;

@@ -266,18 +266,18 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Mending<S> {
     }
 }
 
+/// What comes out when `bytes` are read in pieces.
+pub(super) fn mended(bytes: &[u8], piece: usize) -> Vec<u8> {
+    let mut mending = Mending::new((), Heads::default());
+    let parts = bytes.chunks(piece.max(1));
+    parts.flat_map(|part| mending.skim(part).unwrap_or_else(|| part.to_vec())).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
-
-    /// What comes out when `bytes` are read in pieces.
-    fn mended(bytes: &[u8], piece: usize) -> Vec<u8> {
-        let mut mending = Mending::new((), Heads::default());
-        let parts = bytes.chunks(piece.max(1));
-        parts.flat_map(|part| mending.skim(part).unwrap_or_else(|| part.to_vec())).collect()
-    }
 
     #[test]
     fn addresses_are_mended_and_nothing_else() {

@@ -45,6 +45,7 @@ fn dump_record(record: Record, out: &mut dyn Write) -> io::Result<()> {
             policies.iter().try_for_each(|(id, policy)| writeln!(out, "policy {} {policy}", id.0))
         }
         Record::Deleted(ids) => ids.iter().try_for_each(|id| writeln!(out, "deleted {}", id.0)),
+        Record::Opened(origin) => writeln!(out, "# segment {} of store {}", origin.segment, origin.store),
         Record::Owned(quotas) => {
             quotas.iter().try_for_each(|(id, quota)| writeln!(out, "owned {} {quota}", id.0))
         }

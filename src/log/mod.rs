@@ -11,15 +11,18 @@
 //! The layout is in `docs/format/log.md`.
 
 mod dump;
+mod mend;
 mod record;
 mod segment;
 mod writer;
 
 pub use dump::dump;
+pub use mend::mend;
 pub use record::{
-    Record, encode_deleted, encode_metrics, encode_owned, encode_points, encode_policies, encode_renamed,
+    Origin, Record, encode_deleted, encode_metrics, encode_owned, encode_points, encode_policies,
+    encode_renamed,
 };
-pub use segment::{Damage, Replay, replay, segments, size_bytes};
+pub use segment::{Damage, Replay, check_formats, replay, replay_of, segments, size_bytes};
 pub use writer::{Log, Syncer};
 
 /// Why the log failed.
@@ -37,7 +40,7 @@ pub enum LogError {
         source: std::io::Error,
     },
     /// A segment from a newer version.
-    #[error("{path} has log format {found}; this build reads format {known}: upgrade, or let the newer version finish its log first", path = path.display(), known = segment::VERSION)]
+    #[error("{path} has log format {found}; this build reads format {known}: upgrade, or let the newer version finish its log first. If no newer version was ever used here, move the file away: its records are lost", path = path.display(), known = segment::VERSION)]
     Version {
         /// Which file.
         path: std::path::PathBuf,

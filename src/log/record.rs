@@ -20,6 +20,7 @@ const POLICIES: u8 = 3;
 const DELETED: u8 = 4;
 const RENAMED: u8 = 5;
 const OWNED: u8 = 6;
+const OPENED: u8 = 7;
 const POINT_BYTES: usize = 16;
 /// Points in one record. It stays far below [`MAX_RECORD`].
 const RECORD_POINTS: usize = 1 << 18;
@@ -44,6 +45,17 @@ pub enum Record {
     Renamed(Vec<(MetricId, String)>),
     /// Metrics that count for a quota because of who created them.
     Owned(Vec<(MetricId, String)>),
+    /// The first record of a segment: whose it is.
+    Opened(Origin),
+}
+
+/// Where a segment belongs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// The id of the store.
+    pub store: u64,
+    /// The number of the segment in its log.
+    pub segment: u64,
 }
 
 /// Appends the points, as several frames if there are very many.
@@ -116,6 +128,24 @@ pub fn encode_owned(quotas: &[(MetricId, String)], out: &mut Vec<u8>) {
     });
 }
 
+/// Appends the frame that a segment begins with.
+pub(super) fn encode_opened(origin: Origin, out: &mut Vec<u8>) {
+    frame(OPENED, out, |out| {
+        out.extend_from_slice(&origin.store.to_le_bytes());
+        out.extend_from_slice(&origin.segment.to_le_bytes());
+    });
+}
+
+/// Could a record be of this kind and length?
+pub(super) fn is_plausible(kind: u8, length: usize) -> bool {
+    match kind {
+        POINTS => length >= 5 && (length - 5).is_multiple_of(POINT_BYTES),
+        METRICS..=OWNED => true,
+        OPENED => length == 17,
+        _ => false,
+    }
+}
+
 #[expect(clippy::indexing_slicing, reason = "it writes only within what it has just appended")]
 fn frame(kind: u8, out: &mut Vec<u8>, body: impl FnOnce(&mut Vec<u8>)) {
     let start = out.len();
@@ -147,6 +177,7 @@ pub(super) fn decode(content: &[u8]) -> Result<Record, String> {
         DELETED => reader.all(|r| Ok(MetricId(r.u32()?))).map(Record::Deleted),
         RENAMED => reader.all(|r| Ok((MetricId(r.u32()?), r.text()?))).map(Record::Renamed),
         OWNED => reader.all(|r| Ok((MetricId(r.u32()?), r.text()?))).map(Record::Owned),
+        OPENED => Ok(Record::Opened(Origin { store: reader.u64()?, segment: reader.u64()? })),
         other => Err(format!("record kind {other} is unknown")),
     }
 }
@@ -175,6 +206,10 @@ impl Reader<'_> {
 
     fn u32(&mut self) -> Result<u32, String> {
         Ok(self.take(4)?.iter().rev().fold(0, |n, &b| n << 8 | u32::from(b)))
+    }
+
+    fn u64(&mut self) -> Result<u64, String> {
+        Ok(self.take(8)?.iter().rev().fold(0, |n, &b| n << 8 | u64::from(b)))
     }
 
     fn text(&mut self) -> Result<String, String> {

@@ -39,6 +39,8 @@ pub struct Opened {
     pub next_id: MetricId,
     /// Metrics that count for a quota because of who created them.
     pub owners: Vec<(MetricId, String)>,
+    /// Places of the log that cannot be read, one line each.
+    pub damage: Vec<String>,
 }
 
 impl Points {
@@ -54,7 +56,7 @@ impl Points {
         let floor = store.snapshot().position().log_floor;
         let floor = if is_planted(Planted::FloorIgnored) { 0 } else { floor };
         // This comes before the replay because it creates the directory. New records go to a new segment, after the replayed ones.
-        let log = Log::open(log_dir, floor)?;
+        let log = Log::open(log_dir, floor)?.of_store(catalogue.store_id());
         let points = Points::empty(store, catalogue, log, head_points);
         let mut recovery = Recovery {
             points: &points,
@@ -65,6 +67,7 @@ impl Points {
             half_deleted: Vec::new(),
             half_renamed: Vec::new(),
             owners: HashMap::new(),
+            damage: Vec::new(),
         };
         recovery.load()?;
         recovery.replay(log_dir, floor)?;
@@ -72,9 +75,10 @@ impl Points {
         recovery.finish_deletions()?;
         recovery.finish_renames()?;
         let next_id = MetricId(recovery.next_id);
+        let damage = std::mem::take(&mut recovery.damage);
         let owners = std::mem::take(&mut recovery.owners);
         let owners = owners.into_iter().filter(|(id, _)| points.state(*id).is_some()).collect();
-        Ok(Opened { points, next_id, owners })
+        Ok(Opened { points, next_id, owners, damage })
     }
 
     fn restore_policy(&self, id: PolicyId, policy: Policy, now: u32) {
@@ -124,6 +128,7 @@ struct Recovery<'a, N> {
     /// Names of the log that the catalogue may lack.
     half_renamed: Vec<(MetricId, String)>,
     owners: HashMap<MetricId, String>,
+    damage: Vec<String>,
 }
 
 impl<N: Names> Recovery<'_, N> {
@@ -143,7 +148,9 @@ impl<N: Names> Recovery<'_, N> {
     }
 
     fn replay(&mut self, log_dir: &Folder, floor: u64) -> Result<(), PointsError> {
-        let found = log::replay(log_dir, floor, |record| match record {
+        let store = self.points.catalogue().store_id();
+        let found = log::replay_of(log_dir, store, floor, |record| match record {
+            Record::Opened(_) => {}
             Record::Points { accepted, points } => {
                 points.iter().map(|(id, _)| *id).max().into_iter().for_each(|id| self.note_id(id));
                 self.announce(accepted);
@@ -159,7 +166,13 @@ impl<N: Names> Recovery<'_, N> {
                 names.into_iter().for_each(|(id, name)| self.replay_renamed(id, name));
             }
         })?;
-        for damage in &found.damage {
+        for damage in &self.points.log().settle(found.damage)? {
+            self.damage.push(format!(
+                "{} at byte {}: {}",
+                damage.path.display(),
+                damage.offset,
+                damage.detail
+            ));
             tracing::warn!(path = %damage.path.display(), offset = damage.offset, detail = damage.detail, "damaged log record");
         }
         tracing::debug!(records = found.records, "log replayed");

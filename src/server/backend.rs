@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::confined::Confined;
-use super::engine::{Engine, now};
+use super::engine::{Engine, READ_ONLY, now};
 use super::memos::KeptMemos;
 use crate::auth::Sender;
 use crate::http::browser::Browse;
@@ -106,7 +106,14 @@ impl Backend for Engine {
         receive::limits(&self.config.ingest)
     }
 
+    fn is_read_only(&self) -> bool {
+        self.config.store.read_only
+    }
+
     fn ready(&self) -> Result<(), String> {
+        if self.config.store.read_only {
+            return Err(READ_ONLY.to_owned());
+        }
         if let Some(failure) = self.supervisor.failure() {
             return Err(format!("{failure}; the server ends after server.failure_grace"));
         }

@@ -57,6 +57,9 @@ pub(super) struct Background {
 impl Background {
     pub(super) fn start(engine: &Arc<Engine>) -> std::io::Result<Self> {
         let ending = Arc::new(Ending::default());
+        if engine.config.store.read_only {
+            return Ok(Self { ending, threads: Vec::new() });
+        }
         let mut bodies: Vec<(&'static str, Body)> = vec![
             ("sync", Box::new(sync_log)),
             ("cut", Box::new(cut)),

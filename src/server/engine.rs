@@ -70,6 +70,10 @@ pub struct Engine {
     pub(super) check: Current,
 }
 
+/// Why a server for rescue takes nothing.
+pub(super) const READ_ONLY: &str =
+    "this server only answers queries and changes nothing: store.read_only is set";
+
 /// Seconds since the epoch.
 pub fn now() -> u32 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -87,7 +91,7 @@ impl Engine {
         let rules = Rules::open(&config.rules, Arc::clone(&telemetry))?;
         let store = Storage::open(&config, &telemetry)?;
         let mut loading = Loading::begin()?;
-        let Opened { points, next_id, owners } = Points::open(
+        let Opened { points, next_id, owners, damage } = Points::open(
             Arc::clone(&store.points),
             Arc::clone(&store.metrics),
             &store.log_dir,
@@ -95,6 +99,7 @@ impl Engine {
             now(),
             &mut loading,
         )?;
+        telemetry.damaged_places.set((store.damage.len() + damage.len()) as u64);
         let points = Arc::new(points);
         let (index, refused) = loading.finish();
         for (id, error) in refused {
@@ -115,6 +120,7 @@ impl Engine {
         );
         owners.iter().for_each(|(id, quota)| quotas.own(*id, quota));
         resolver.set_quotas(&config.quotas);
+        let is_read_only = config.store.read_only;
         Ok(Self {
             quota_rules: RwLock::new(config.quotas.clone()),
             config,
@@ -128,7 +134,7 @@ impl Engine {
             supervisor: Arc::new(Supervisor::new(Arc::clone(&telemetry))),
             telemetry,
             store,
-            paused: AtomicBool::new(false),
+            paused: AtomicBool::new(is_read_only),
             failing: AtomicBool::new(false),
             carbon: OnceLock::new(),
             opened: Instant::now(),

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::engine::Engine;
-use crate::disk::Folder;
+use crate::disk::{self, Folder};
 use crate::http::Checked;
 use crate::log::{self, LogError, Replay};
 use crate::store::embedded::inspect;
@@ -15,10 +15,24 @@ pub fn check_files(dir: &Path, progress: impl FnMut(u64, u64)) -> Result<Checked
     let dir = Folder::from(dir);
     let mut report = inspect::fsck(&dir, progress)?;
     let log = dir.join("log");
+    if !disk::exists(&**log.disk(), log.path()) {
+        return Ok(checked(report, 0));
+    }
     let end = log_end(&log, report.log_floor);
-    let found = log::replay(&log, report.log_floor, |_| ());
+    let found = log::replay_of(&log, report.store, report.log_floor, |_| ());
     let log_records = note_log(found, &mut report, |path| Some(path) == end.as_deref(), true);
     Ok(checked(report, log_records))
+}
+
+/// Mends a data directory that no server uses, as far as that is possible, and checks it then.
+pub fn repair_files(dir: &Path, progress: impl FnMut(u64, u64)) -> anyhow::Result<Checked> {
+    let folder = Folder::from(dir);
+    let (store, floor, mut mended) = inspect::repair(&folder)?;
+    let log = folder.join("log");
+    if disk::exists(&**log.disk(), log.path()) {
+        mended.extend(log::mend(&log, store, floor)?);
+    }
+    Ok(Checked { mended, ..check_files(dir, progress)? })
 }
 
 impl Engine {
@@ -33,7 +47,7 @@ impl Engine {
         loop {
             let began = floor();
             let end = log_end(&self.store.log_dir, began);
-            let found = log::replay(&self.store.log_dir, began, |_| ());
+            let found = log::replay_of(&self.store.log_dir, report.store, began, |_| ());
             // A cut has removed segments meanwhile: what is left of the log is read again.
             if found.is_err() && floor() != began {
                 continue;
@@ -68,7 +82,7 @@ fn note_log(
     };
     for damage in found.damage {
         let line = format!("{} at byte {}: {}", damage.path.display(), damage.offset, damage.detail);
-        let is_torn_end = is_end(&damage.path) && damage.detail.contains("torn");
+        let is_torn_end = is_end(&damage.path) && damage.is_end;
         match (is_torn_end, remark_on_end) {
             (false, _) => report.problems.push(line),
             (true, true) => report.remarks.push(line),
@@ -80,5 +94,5 @@ fn note_log(
 
 fn checked(report: Report, log_records: u64) -> Checked {
     let Report { metrics, blocks, bytes, problems, remarks, .. } = report;
-    Checked { metrics, blocks, bytes, log_records, problems, remarks }
+    Checked { metrics, blocks, bytes, log_records, problems, remarks, mended: Vec::new() }
 }

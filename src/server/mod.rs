@@ -41,7 +41,7 @@ pub use applied::{Applying, applying_quotas};
 pub use cluster::{cluster_indexes, cluster_schema, cluster_settings};
 pub use copy::CopyError;
 pub use engine::{Engine, now};
-pub use fsck::check_files;
+pub use fsck::{check_files, repair_files};
 pub use run::run;
 
 use std::time::{Duration, Instant};

@@ -13,7 +13,7 @@ use tokio::sync::watch;
 
 use super::background::Background;
 use super::confined::ports;
-use super::engine::Engine;
+use super::engine::{Engine, READ_ONLY};
 use super::notify::Notifier;
 use super::sockets::{Reserved, Sockets, certificate};
 use super::system;
@@ -36,7 +36,7 @@ pub fn run(loaded: Loaded, sources: Sources) -> Result<()> {
         bytes: config.query.max_font_bytes,
     });
     let (ingest, queries) = runtimes(&config)?;
-    let sockets = ingest.block_on(Sockets::bind(&config.listen, config.ingest.udp))?;
+    let sockets = ingest.block_on(Sockets::bind(&config))?;
     let http = config.listen.http.map(|address| Reserved::new("http", address)).transpose()?;
     let https = config.listen.https.map(|address| Reserved::new("https", address)).transpose()?;
     let certificate = certificate(&config.listen, Inside::Http)?;
@@ -47,11 +47,10 @@ pub fn run(loaded: Loaded, sources: Sources) -> Result<()> {
     }
     let engine = Arc::new(Engine::open_with(config, telemetry)?);
     engine.read_from(sources, settings);
-    let moved = engine.apply_rules().context("applying changed retention rules to existing metrics")?;
-    if moved > 0 {
-        tracing::info!(metrics = moved, "metrics moved to the policies of changed rules");
+    let is_read_only = engine.config.store.read_only;
+    if !is_read_only {
+        begin(&engine)?;
     }
-    engine.store.upstream.start()?;
     let background = Background::start(&engine)?;
     let signals = {
         let _inside = queries.enter();
@@ -123,6 +122,10 @@ pub fn run(loaded: Loaded, sources: Sources) -> Result<()> {
             "{failure} during the stop; every point that was stored is in the log, and the next start replays it"
         );
     }
+    if is_read_only {
+        eprintln!("stopped: nothing was changed");
+        return Ok(());
+    }
     engine.points.cut().context("writing the points in memory to the store; they stay in the log")?;
     engine.store.upstream.leave(&*engine);
     say_stopped(engine.store.upstream.spooled_points());
@@ -142,6 +145,15 @@ fn service(engine: &Arc<Engine>, doorman: Option<Arc<Doorman>>) -> Service {
         telemetry: Arc::clone(&engine.telemetry),
         ..Service::of(backend)
     }
+}
+
+/// What a start changes in the store.
+fn begin(engine: &Engine) -> Result<()> {
+    let moved = engine.apply_rules().context("applying changed retention rules to existing metrics")?;
+    if moved > 0 {
+        tracing::info!(metrics = moved, "metrics moved to the policies of changed rules");
+    }
+    Ok(engine.store.upstream.start()?)
 }
 
 fn say_stopped(spooled: Option<u64>) {
@@ -213,6 +225,10 @@ impl Signals {
 }
 
 fn reload(engine: &Engine) {
+    if engine.config.store.read_only {
+        tracing::warn!("nothing is reloaded: {READ_ONLY}");
+        return;
+    }
     match engine.reload() {
         Ok(reloaded) => {
             reloaded.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
@@ -261,7 +277,8 @@ fn announce(engine: &Engine, sockets: &Sockets<TcpListener>, listeners: &Listene
         writeln!(out, "telnet    {telnet} (KairosDB, OpenTSDB)")?;
     }
     let path = std::path::absolute(&engine.config.store.path)?;
-    writeln!(out, "data      {} ({})", path.display(), count(engine.index.read().len(), "metric"))?;
+    let only = if engine.config.store.read_only { ", read-only: nothing is taken or changed" } else { "" };
+    writeln!(out, "data      {} ({}{only})", path.display(), count(engine.index.read().len(), "metric"))?;
     if let (Some(carbon), Some(http)) = (carbon, http) {
         let (ip, port) = (carbon.ip(), carbon.port());
         writeln!(out, "send      echo \"hello.world 42 $(date +%s)\" > /dev/tcp/{ip}/{port}")?;

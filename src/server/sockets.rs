@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 
 use super::engine::Engine;
 use crate::certificate::{Certificate, Inside};
-use crate::config::Listen;
+use crate::config::{Config, Listen};
 use crate::receive::{Receiver, Recent};
 
 /// Connections that may wait to be accepted; the kernel has a limit of its own.
@@ -60,9 +60,24 @@ pub(super) struct Sockets<Tcp> {
 }
 
 impl Sockets<Reserved> {
-    pub(super) async fn bind(listen: &Listen, with_udp: bool) -> Result<Self> {
+    /// A server that takes no points has no ports for them, so that relays keep theirs.
+    pub(super) async fn bind(config: &Config) -> Result<Self> {
+        let (listen, with_udp) = (&config.listen, config.ingest.udp);
         let reserve =
             |key, address: Option<_>| address.map(|address| Reserved::new(key, address)).transpose();
+        if config.store.read_only {
+            let cache_query = reserve("cache_query", listen.cache_query)?;
+            return Ok(Self {
+                carbon: None,
+                udp: None,
+                pickle: None,
+                carbon_tls: None,
+                pickle_tls: None,
+                cache_query,
+                kairosdb_telnet: None,
+                certificate: None,
+            });
+        }
         let carbon = reserve("carbon", listen.carbon)?;
         let udp = match carbon.as_ref().filter(|_| with_udp) {
             // If the configuration leaves the port to the system, UDP takes the one that TCP got.

@@ -1,5 +1,6 @@
 //! The store that the configuration asks for.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,6 +8,7 @@ use super::cluster::awaited_schema;
 use super::{cluster_indexes, cluster_settings};
 use crate::config::{CassandraIndex, Config, StoreKind};
 use crate::disk::Folder;
+use crate::log;
 use crate::store::cassandra::{Cluster, Events, Memos};
 use crate::store::clustered::{Clustered, Link, LinkSettings, SchemaWatch};
 use crate::store::embedded::{Embedded, Standalone};
@@ -27,10 +29,13 @@ pub(super) struct Storage {
     pub(super) upstream: Box<dyn Upstream>,
     /// Where the log is.
     pub(super) log_dir: Folder,
+    /// What was found damaged when it was opened, one line each.
+    pub(super) damage: Vec<String>,
 }
 
 impl Storage {
     pub(super) fn open(config: &Config, telemetry: &Arc<Telemetry>) -> anyhow::Result<Self> {
+        log::check_formats(&Folder::from(config.store.path.as_path()).join("log"))?;
         match config.store.kind {
             StoreKind::Embedded => Self::open_embedded(config),
             StoreKind::Cassandra => Self::open_clustered(config, telemetry),
@@ -38,8 +43,11 @@ impl Storage {
     }
 
     fn open_embedded(config: &Config) -> anyhow::Result<Self> {
-        let store = Embedded::open(&config.store.path)?;
+        let path = &config.store.path;
+        let store =
+            if config.store.read_only { Embedded::look_at(&existing(path)?)? } else { Embedded::open(path)? };
         Ok(Self {
+            damage: store.damage().to_vec(),
             points: Arc::clone(&store.points),
             metrics: Arc::clone(&store.metrics),
             events: Arc::clone(&store.events),
@@ -61,6 +69,7 @@ impl Storage {
             events: Arc::new(Events::new(Arc::clone(&cluster))),
             memos: Arc::new(Memos::new(Arc::clone(&cluster))),
             log_dir: store.local.log_dir.clone(),
+            damage: store.local.damage().to_vec(),
             upstream: Box::new(Link::new(
                 cluster,
                 store,
@@ -70,6 +79,13 @@ impl Storage {
             )?),
         })
     }
+}
+
+/// A data directory that is only looked at. It must be there.
+fn existing(path: &Path) -> anyhow::Result<Folder> {
+    let exists = path.is_dir();
+    anyhow::ensure!(exists, "store.read_only is set, and there is no store at {}", path.display());
+    Ok(Folder::from(path))
 }
 
 fn link_settings(config: &Config) -> LinkSettings {

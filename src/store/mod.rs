@@ -284,6 +284,11 @@ pub trait Snapshot: Send + Sync {
 
 /// Keeps names, policies and spans.
 pub trait MetricStore: Send + Sync {
+    /// Tells the files of this store from those of another; 0 if nothing does.
+    fn store_id(&self) -> u64 {
+        0
+    }
+
     /// All policies ever used.
     fn policies(&self) -> Result<Vec<(PolicyId, Policy)>, StoreError>;
 

@@ -9,6 +9,8 @@ pub struct Report {
     pub blocks: u64,
     /// Their bytes.
     pub bytes: u64,
+    /// The id of the store, which its log segments name.
+    pub store: u64,
     /// The first log segment that holds points not in the blocks.
     pub log_floor: u64,
     /// Everything that is wrong, one line each.

@@ -16,6 +16,7 @@ mod ceres;
 mod clients;
 mod command;
 mod counters;
+mod damage;
 mod dashboard;
 mod described;
 mod dice;

@@ -61,6 +61,13 @@ pub(crate) struct Engine {
     batches: MetricId,
 }
 
+/// What may be found damaged after a crash: the unsynced end of the transcript, if the power went, and nothing else.
+pub(crate) fn check_damage(store: &Embedded, lost_power: bool) -> Result<(), String> {
+    let is_left = |line: &str| lost_power && line.contains("catalogue.transcript");
+    let wrong = store.damage().iter().find(|line| !is_left(line));
+    wrong.map_or(Ok(()), |line| Err(format!("a crash is taken for damage: {line}")))
+}
+
 pub(crate) fn folder(disk: &SimDisk, path: &Path) -> Folder {
     let disk: Arc<dyn Disk> = Arc::new(disk.clone());
     Folder::on(disk, path)

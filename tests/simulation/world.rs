@@ -7,7 +7,7 @@ use plumbago_model::{MetricId, Point, Stretch};
 
 use crate::dice::{Dice, mixed};
 use crate::disk::{Lie, SimDisk, Trouble};
-use crate::engine::{Engine, START, name, placed};
+use crate::engine::{Engine, START, check_damage, name, placed};
 use crate::model::{Doubt, Event, MOVING, Metric, Model, Placed, policy};
 use crate::operation::{Again, Case, METRICS, Op, Sent, Step};
 
@@ -81,10 +81,10 @@ impl World {
             last_batch: Vec::new(),
             backups: crate::backup::Backups::default(),
         };
-        world.start(&case.begin, case.seed)?;
+        world.start(false, &case.begin, case.seed)?;
         if world.was_hurt {
             world.disk.restart(false, 0);
-            world.start(&[], 0)?;
+            world.start(false, &[], 0)?;
         }
         // The metric that tells which batches are there must always be.
         world.engine().points.cut_all().map_err(|error| error.to_string())?;
@@ -380,14 +380,13 @@ impl World {
     ) -> Result<(), String> {
         self.disk.restart(power, dice);
         self.engine = None;
-        let lost_power = self.start(again, dice)? || power;
+        let lost_power = self.start(power, again, dice)?;
         self.settle(doubt, lost_power)?;
         self.check_backup(dice)
     }
 
-    /// Starts, through everything that goes wrong meanwhile. True if the power went.
-    fn start(&mut self, again: &[Again], dice: u64) -> Result<bool, String> {
-        let mut lost_power = false;
+    /// Starts, through everything that goes wrong meanwhile. True if the power went, before or meanwhile.
+    fn start(&mut self, mut lost_power: bool, again: &[Again], dice: u64) -> Result<bool, String> {
         for (nth, again) in (1..).zip(again) {
             self.disk.arm(again.trouble, again.after, mixed(dice ^ nth));
             let opened = Engine::open(&self.disk, &self.dir, self.now);
@@ -405,7 +404,9 @@ impl World {
             self.disk.restart(again.power, mixed(dice ^ nth << 8));
         }
         let engine = Engine::open(&self.disk, &self.dir, self.now);
-        self.engine = Some(engine.map_err(|error| format!("it does not start: {error}"))?);
+        let engine = engine.map_err(|error| format!("it does not start: {error}"))?;
+        check_damage(&engine.store, lost_power)?;
+        self.engine = Some(engine);
         self.was_hurt = false;
         Ok(lost_power)
     }
@@ -447,7 +448,7 @@ impl World {
         } else if doubt.is_some() {
             if self.was_hurt {
                 self.disk.restart(false, 0);
-                self.start(&[], 0)?;
+                self.start(false, &[], 0)?;
             }
             self.engine().points.cut_all().map_err(|error| error.to_string())?;
             self.everything_is_durable();

@@ -6,6 +6,14 @@ use clap::{Args, Subcommand, ValueEnum};
 
 use super::Server;
 
+/// Arguments of `serve`.
+#[derive(Clone, Debug, Default, Args)]
+pub struct Serve {
+    /// Answer queries only, and change nothing on the disk; the same as --set store.read_only=true
+    #[arg(long)]
+    pub read_only: bool,
+}
+
 /// Arguments of `stats`.
 #[derive(Clone, Debug, Args)]
 pub struct Stats {
@@ -85,6 +93,9 @@ pub struct Restore {
 /// Arguments of `fsck`.
 #[derive(Clone, Debug, Args)]
 pub struct Fsck {
+    /// Mend what can be mended; no server may use the store meanwhile
+    #[arg(long, conflicts_with = "url")]
+    pub repair: bool,
     /// Which server to ask.
     #[command(flatten)]
     pub server: Server,

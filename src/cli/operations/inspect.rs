@@ -11,17 +11,17 @@ use crate::config::Config;
 use crate::http::Checked;
 use crate::kairosdb::row::RowKey;
 use crate::log;
-use crate::server::check_files;
+use crate::server::{check_files, repair_files};
 use crate::store::StoreError;
 use crate::store::embedded::inspect::{self, DumpError};
 
-/// Checks the data directory and changes nothing. Fails if something is damaged. A server that has the store open does the work.
+/// Checks the data directory. Fails if something is damaged. A server that has the store open does the work.
 pub(in crate::cli) fn fsck(config: &Config, arguments: &Fsck, output: Output) -> Result<()> {
     let checked = match &arguments.server.url {
         Some(url) => ask(&Server::at(url)?)?,
-        None => check(config)?,
+        None => check(config, arguments.repair)?,
     };
-    let Checked { metrics, blocks, bytes, log_records, problems, remarks } = &checked;
+    let Checked { metrics, blocks, bytes, log_records, problems, remarks, mended } = &checked;
     to_stdout(|out| {
         if output.is_data() {
             return Ok(output.indented(out, &json!(checked))?);
@@ -30,25 +30,29 @@ pub(in crate::cli) fn fsck(config: &Config, arguments: &Fsck, output: Output) ->
             [(metrics, "metric"), (blocks, "block")].map(|(number, noun)| words::count(*number, noun));
         let records = words::count(*log_records, "log record");
         writeln!(out, "{}, {}, {records}", counts.join(", "), words::size(*bytes))?;
+        mended.iter().try_for_each(|line| writeln!(out, "mended: {line}"))?;
         problems.iter().try_for_each(|line| writeln!(out, "damaged: {line}"))?;
         Ok(remarks.iter().try_for_each(|line| writeln!(out, "note: {line}"))?)
     })?;
     if !problems.is_empty() {
         bail!(
-            "{}; what was there is lost, everything else is served",
+            "{}; everything else is served, and `plumbago fsck --repair` mends what can be mended",
             words::count(problems.len(), "damaged place")
         );
     }
     Ok(())
 }
 
-fn check(config: &Config) -> Result<Checked> {
+fn check(config: &Config, repair: bool) -> Result<Checked> {
     must_exist(config)?;
     let progress = |done, all| {
         if all > 20 {
             eprint!("\rblock {done} of {all}{}", if done == all { "\n" } else { "" });
         }
     };
+    if repair {
+        return repair_files(&config.store.path, progress);
+    }
     match check_files(&config.store.path, progress) {
         Err(StoreError::InUse { .. }) => ask(&Server::of(config)?),
         other => Ok(other?),

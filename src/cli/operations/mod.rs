@@ -157,7 +157,8 @@ fn belongs_to_others(config: &Config) -> bool {
 /// Fails if there is no store, and says how to name one.
 fn must_exist(config: &Config) -> Result<()> {
     let path = &config.store.path;
-    if path.join("catalogue.redb").exists() {
+    let parts = ["catalogue.redb", "catalogue.transcript", "points"];
+    if parts.iter().any(|part| path.join(part).exists()) {
         return Ok(());
     }
     let path = std::path::absolute(path)?;

@@ -105,6 +105,19 @@ fn decode<M: Message + Default>(bytes: &[u8]) -> Result<M, Failure> {
         .map_err(|error| Failure::Invalid(format!("the body is not a {PROTOCOL} message: {error}")))
 }
 
+/// The names in a message, as each of the requests that it can be.
+pub(super) fn names(message: &[u8]) -> [Result<Vec<String>, Failure>; 3] {
+    let rendered = |request: MultiFetchRequest| {
+        let wanted = |one: FetchRequest| wanted(&one, 1_700_000_000).map(|_| one.name);
+        request.metrics.into_iter().map(wanted).collect()
+    };
+    [
+        decode::<MultiGlobRequest>(message).map(|request| request.metrics),
+        decode::<MultiFetchRequest>(message).and_then(rendered),
+        decode::<MultiMetricsInfoRequest>(message).map(|request| request.names),
+    ]
+}
+
 fn answer(message: &impl Message) -> Response {
     reply::body(StatusCode::OK, CONTENT_TYPE, message.encode_to_vec())
 }

@@ -7,9 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU32, Ordering};
 
 use parking_lot::RwLock;
-use redb::{ReadTransaction, ReadableTable, TableDefinition, WriteTransaction};
+use redb::{ReadTransaction, ReadableTable, TableDefinition};
 
 use super::catalogue::{Catalogue, failed};
+use super::transcript::Changes;
 use crate::store::{MetricStore, StoreError};
 use plumbago_model::{Dates, MetricId};
 
@@ -98,7 +99,7 @@ impl Calendar {
         if !spare.is_empty() {
             catalogue.write(|txn| {
                 let mut table = txn.open_table(CREATED).map_err(failed)?;
-                spare.iter().try_for_each(|id| table.remove(id).map(drop).map_err(failed))
+                spare.iter().try_for_each(|id| table.remove(id).map_err(failed))
             })?;
         }
         let mut pages: Vec<Arc<Page>> = Vec::new();
@@ -188,7 +189,7 @@ impl Calendar {
     }
 
     /// Writes the creations of metrics below `bound`, which the same transaction records. Gives a number for [`Calendar::recorded`].
-    pub(super) fn record_created(&self, txn: &WriteTransaction, bound: u32) -> Result<usize, StoreError> {
+    pub(super) fn record_created(&self, txn: &Changes<'_>, bound: u32) -> Result<usize, StoreError> {
         let created = self.created.read();
         let known = created.minutes.partition_point(|&(first, _)| first < bound);
         if known > created.recorded {

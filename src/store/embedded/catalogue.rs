@@ -1,76 +1,144 @@
 //! The catalogue: names, policies, spans, and the list of block files, in one transactional database.
 //!
-//! New metrics are written as pages of front-coded names, one row per batch of creations: ten bytes a metric instead of
-//! eighty, and a million of them load in well under a second. The layout is in `docs/format/catalogue.md`.
+//! Here are its transactions, its settings and the list of blocks; [`metrics`](super::metrics) has what it knows about metrics. The layout
+//! is in `docs/format/catalogue.md`.
 
-use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
+use parking_lot::Mutex;
 use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
 
 use super::calendar::{CREATED, Calendar, USED};
 use super::database;
 use super::events::EVENTS;
 use super::memos::MEMOS;
-use super::names;
+use super::spans::SPANS;
 use super::spool::Parcel;
+use super::tables::{self, CHANGES};
+use super::transcript::{Changes, Transcript};
 use crate::disk::Disk;
-use crate::planted::{Planted, is_planted};
-use crate::store::{Mark, MetricStore, Position, StoreError};
-use plumbago_model::{MetricId, MetricRecord, Policy, PolicyId, Span};
+use crate::store::{Mark, Position, StoreError};
+use plumbago_model::{MetricId, PolicyId};
 
 /// Its name in the data directory.
 pub(super) const CATALOGUE_FILE: &str = "catalogue.redb";
 
 /// Pages of names, by the first id in them.
-const NAMES: TableDefinition<'_, u32, &[u8]> = TableDefinition::new("names");
-const DELETED: TableDefinition<'_, u32, ()> = TableDefinition::new("deleted");
+pub(super) const NAMES: TableDefinition<'_, u32, &[u8]> = TableDefinition::new("names");
+pub(super) const DELETED: TableDefinition<'_, u32, ()> = TableDefinition::new("deleted");
 /// The names of metrics that were renamed; their pages have the first ones.
-const RENAMED: TableDefinition<'_, u32, &'static str> = TableDefinition::new("renamed");
+pub(super) const RENAMED: TableDefinition<'_, u32, &'static str> = TableDefinition::new("renamed");
 /// The quotas for which metrics count because of who created them.
-const OWNERS: TableDefinition<'_, u32, &'static str> = TableDefinition::new("owners");
-const POLICIES: TableDefinition<'_, u32, &str> = TableDefinition::new("policies");
+pub(super) const OWNERS: TableDefinition<'_, u32, &'static str> = TableDefinition::new("owners");
+pub(super) const POLICIES: TableDefinition<'_, u32, &str> = TableDefinition::new("policies");
 /// All policies of metrics that have had more than one, oldest first.
-const POLICY_HISTORY: TableDefinition<'_, u32, Vec<u32>> = TableDefinition::new("policy_history");
-/// First and last hour with data, [`SPAN_PAGE`] metrics a row.
-const SPANS: TableDefinition<'_, u32, &[u8]> = TableDefinition::new("spans");
+pub(super) const POLICY_HISTORY: TableDefinition<'_, u32, Vec<u32>> = TableDefinition::new("policy_history");
 /// Block files in use, relative to the data directory.
-const BLOCKS: TableDefinition<'_, &str, ()> = TableDefinition::new("blocks");
+pub(super) const BLOCKS: TableDefinition<'_, &str, ()> = TableDefinition::new("blocks");
 /// Cuts that have to be sent elsewhere: points and the time of the cut.
-const PARCELS: TableDefinition<'_, u64, (u64, i64)> = TableDefinition::new("parcels");
-const SETTINGS: TableDefinition<'_, &str, &str> = TableDefinition::new("settings");
+pub(super) const PARCELS: TableDefinition<'_, u64, (u64, i64)> = TableDefinition::new("parcels");
+pub(super) const SETTINGS: TableDefinition<'_, &str, &str> = TableDefinition::new("settings");
 
 /// The format this build writes, and the only one it reads.
 pub(super) const FORMAT: &str = "1";
-const SPAN_PAGE: u32 = 1024;
-const SPAN_BYTES: usize = 8;
 /// Memory for a copy of the catalogue.
 const COPY_CACHE: usize = 64 << 20;
-/// Names in one row at most, so that a row stays a few hundred kilobytes.
-const NAMES_PAGE: usize = 16_384;
 
 /// The setting that says since when there are dates.
-const DATES_SINCE: &str = "dates_since";
+pub(super) const DATES_SINCE: &str = "dates_since";
+/// The setting that tells this store from every other.
+const STORE: &str = "store";
 
 /// The open database.
 pub(super) struct Catalogue {
     disk: Arc<dyn Disk>,
     db: Database,
-    calendar: Calendar,
+    pub(super) calendar: Calendar,
+    /// Tells this store from every other.
+    pub(super) store_id: u64,
+    /// The second copy of what only the catalogue knows. A catalogue on its own, as in a backup, has none.
+    transcript: Mutex<Option<Transcript>>,
 }
 
 pub(super) fn failed(error: impl Into<redb::Error>) -> StoreError {
-    StoreError::Catalogue(error.into().to_string())
+    match error.into() {
+        // A read past the end is no failure of the disk.
+        redb::Error::Io(source) if source.kind() != std::io::ErrorKind::UnexpectedEof => {
+            StoreError::Io { action: "use", path: CATALOGUE_FILE.into(), source }
+        }
+        // Neither is damage: these follow from an earlier failure.
+        other @ (redb::Error::PreviousIo | redb::Error::DatabaseClosed | redb::Error::LockPoisoned(_)) => {
+            let source = std::io::Error::other(other.to_string());
+            StoreError::Io { action: "use", path: CATALOGUE_FILE.into(), source }
+        }
+        other => StoreError::Catalogue(other.to_string()),
+    }
 }
 
 impl Catalogue {
+    /// Opens a catalogue on its own. That of a store is opened by [`super::opening`].
     pub(super) fn open(disk: &Arc<dyn Disk>, path: &Path) -> Result<Self, StoreError> {
-        let db = database::open(&**disk, path, &Database::builder())?;
-        let mut catalogue = Self { disk: Arc::clone(disk), db, calendar: Calendar::default() };
+        Self::of(disk, database::open(&**disk, path, &Database::builder())?)
+    }
+
+    /// The catalogue in an open database.
+    pub(super) fn of(disk: &Arc<dyn Disk>, db: Database) -> Result<Self, StoreError> {
+        let mut catalogue = Self {
+            disk: Arc::clone(disk),
+            db,
+            calendar: Calendar::default(),
+            store_id: 0,
+            transcript: Mutex::default(),
+        };
         catalogue.prepare()?;
+        catalogue.store_id = u64::from_str_radix(&catalogue.setting(STORE)?, 16).unwrap_or(0);
         catalogue.calendar = Calendar::load(&catalogue, catalogue.now())?;
         Ok(catalogue)
+    }
+
+    /// From now on every change goes to a transcript, too. One that is not open yet is written from the beginning.
+    pub(super) fn attach(&self, transcript: Transcript) {
+        *self.transcript.lock() = Some(transcript);
+        self.keep_transcript();
+    }
+
+    /// Makes the transcript durable, and writes it from the beginning if it is time to. Without one nothing is lost as long as the catalogue
+    /// is good, so that this fails only in the log.
+    fn keep_transcript(&self) {
+        let mut transcript = self.transcript.lock();
+        let Some(transcript) = transcript.as_mut() else { return };
+        let kept = if transcript.is_due() {
+            // Nobody changes anything while the transcript is locked.
+            let mut write = || {
+                let (number, txn) = (self.changes()?, self.read()?);
+                transcript.write_all(number, |filling| tables::fill(&txn, filling))
+            };
+            write()
+        } else {
+            transcript.sync().map_err(|error| failed(redb::StorageError::Io(error)))
+        };
+        if let Err(error) = kept {
+            tracing::warn!(%error, "the transcript of the catalogue could not be written; the next cut tries again");
+        }
+    }
+
+    /// Reads the transcript to its end. Gives what is wrong with it.
+    pub(super) fn check_transcript(&self) -> Result<Vec<String>, StoreError> {
+        let transcript = self.transcript.lock();
+        transcript.as_ref().map_or(Ok(Vec::new()), |transcript| Ok(transcript.check(self.changes()?)))
+    }
+
+    /// The number of the last change that is kept in a transcript.
+    pub(super) fn changes(&self) -> Result<u64, StoreError> {
+        Ok(self.setting(CHANGES)?.parse().unwrap_or(0))
+    }
+
+    fn setting(&self, key: &str) -> Result<String, StoreError> {
+        let txn = self.read()?;
+        let settings = txn.open_table(SETTINGS).map_err(failed)?;
+        let text = settings.get(key).map_err(failed)?;
+        Ok(text.map(|text| text.value().to_owned()).unwrap_or_default())
     }
 
     /// Creates the tables, and rejects a database of another format.
@@ -93,6 +161,9 @@ impl Catalogue {
             if settings.get(DATES_SINCE).map_err(failed)?.is_none() {
                 settings.insert(DATES_SINCE, self.now().to_string().as_str()).map_err(failed)?;
             }
+            if settings.get(STORE).map_err(failed)?.is_none() {
+                settings.insert(STORE, format!("{:016x}", self.new_id()).as_str()).map_err(failed)?;
+            }
             let found = settings.get("format").map_err(failed)?.map(|f| f.value().to_owned());
             match found.as_deref() {
                 None => {
@@ -100,8 +171,8 @@ impl Catalogue {
                     Ok(())
                 }
                 Some(FORMAT) => Ok(()),
-                Some(other) => Err(StoreError::Catalogue(format!(
-                    "it has format {other}; this build reads format {FORMAT}: use the version that wrote it, or newer"
+                Some(other) => Err(StoreError::Refused(format!(
+                    "the catalogue failed: it has format {other}; this build reads format {FORMAT}: use the version that wrote it, or newer"
                 ))),
             }
         })
@@ -110,6 +181,15 @@ impl Catalogue {
     /// Seconds since 1970.
     fn now(&self) -> u32 {
         u32::try_from(self.disk.now().as_secs()).unwrap_or(u32::MAX)
+    }
+
+    /// No two stores have the same: it is made of the moment and the process.
+    fn new_id(&self) -> u64 {
+        let mut id = self.disk.now().as_nanos() as u64 ^ u64::from(std::process::id()) << 40;
+        // Every bit of it should depend on every bit of these (the finish of splitmix64).
+        id = (id ^ id >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        id = (id ^ id >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (id ^ id >> 31).max(1)
     }
 
     /// Metrics were read just now.
@@ -164,7 +244,9 @@ impl Catalogue {
                 txn.open_table(PARCELS).map_err(failed)?.insert(cut, (points, cut_at_us)).map_err(failed)?;
             }
             Ok(())
-        })
+        })?;
+        self.keep_transcript();
+        Ok(())
     }
 
     /// Cuts that have to be sent, and the time of the last that was.
@@ -223,13 +305,30 @@ impl Catalogue {
     /// Runs `body` in a transaction that is on disk when this returns.
     pub(super) fn write<T>(
         &self,
-        body: impl FnOnce(&redb::WriteTransaction) -> Result<T, StoreError>,
+        body: impl FnOnce(&Changes<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
+        // Changes reach the transcript in the order in which they are committed.
+        let mut transcript = self.transcript.lock();
         let txn = self.db.begin_write().map_err(failed)?;
-        let result = body(&txn)?;
+        let changes = Changes::of(&txn);
+        let result = body(&changes)?;
+        let rows = changes.into_rows();
+        let number = if rows.is_empty() { None } else { Some(count_change(&txn)?) };
         txn.commit().map_err(failed)?;
+        if let (Some(transcript), Some(number)) = (transcript.as_mut(), number) {
+            transcript.append(number, &rows);
+        }
         Ok(result)
     }
+}
+
+/// Gives the change that a transaction makes a number, and records it.
+fn count_change(txn: &redb::WriteTransaction) -> Result<u64, StoreError> {
+    let mut settings = txn.open_table(SETTINGS).map_err(failed)?;
+    let last = settings.get(CHANGES).map_err(failed)?.and_then(|text| text.value().parse().ok());
+    let number = last.unwrap_or(0_u64) + 1;
+    settings.insert(CHANGES, number.to_string().as_str()).map_err(failed)?;
+    Ok(number)
 }
 
 /// The block files in use and the position of the last commit, as a transaction sees them.
@@ -256,293 +355,10 @@ pub(super) fn copy(from: &redb::ReadTransaction, disk: &dyn Disk, path: &Path) -
         _ => {}
     }
     let db = database::open(disk, path, Database::builder().set_cache_size(COPY_CACHE))?;
-    copy_tables(from, &db).map_err(|error| match error {
+    tables::copy_all(from, &db).map_err(|error| match error {
         redb::Error::Io(source) => StoreError::Io { action: "write", path: path.to_owned(), source },
         other => failed(other),
     })
-}
-
-fn copy_tables(from: &redb::ReadTransaction, db: &Database) -> Result<(), redb::Error> {
-    let to = db.begin_write()?;
-    copy_table(from, &to, NAMES)?;
-    copy_table(from, &to, DELETED)?;
-    copy_table(from, &to, RENAMED)?;
-    copy_table(from, &to, OWNERS)?;
-    copy_table(from, &to, POLICIES)?;
-    copy_table(from, &to, POLICY_HISTORY)?;
-    copy_table(from, &to, SPANS)?;
-    copy_table(from, &to, BLOCKS)?;
-    copy_table(from, &to, PARCELS)?;
-    copy_table(from, &to, EVENTS)?;
-    copy_table(from, &to, MEMOS)?;
-    copy_table(from, &to, CREATED)?;
-    copy_table(from, &to, USED)?;
-    copy_table(from, &to, SETTINGS)?;
-    Ok(to.commit()?)
-}
-
-fn copy_table<K: redb::Key + 'static, V: redb::Value + 'static>(
-    from: &redb::ReadTransaction,
-    to: &redb::WriteTransaction,
-    table: TableDefinition<'_, K, V>,
-) -> Result<(), redb::Error> {
-    let (from, mut to) = (from.open_table(table)?, to.open_table(table)?);
-    for row in from.iter()? {
-        let (key, value) = row?;
-        to.insert(key.value(), value.value())?;
-    }
-    Ok(())
-}
-
-impl MetricStore for Catalogue {
-    fn policies(&self) -> Result<Vec<(PolicyId, Policy)>, StoreError> {
-        let txn = self.read()?;
-        let table = txn.open_table(POLICIES).map_err(failed)?;
-        let mut policies = Vec::new();
-        for row in table.iter().map_err(failed)? {
-            let (id, text) = row.map_err(failed)?;
-            let policy = text.value().parse().map_err(StoreError::Catalogue)?;
-            policies.push((PolicyId(id.value()), policy));
-        }
-        Ok(policies)
-    }
-
-    fn add_policies(&self, policies: &[(PolicyId, Policy)]) -> Result<(), StoreError> {
-        if policies.is_empty() {
-            return Ok(());
-        }
-        self.write(|txn| {
-            let mut table = txn.open_table(POLICIES).map_err(failed)?;
-            for (id, policy) in policies {
-                table.insert(id.0, policy.to_string().as_str()).map_err(failed)?;
-            }
-            Ok(())
-        })
-    }
-
-    fn id_bound(&self) -> Result<u32, StoreError> {
-        let txn = self.read()?;
-        let table = txn.open_table(NAMES).map_err(failed)?;
-        let mut bound = 0;
-        if let Some((first, page)) = table.last().map_err(failed)? {
-            names::decode(first.value(), page.value(), |id, _, _| bound = id + 1)
-                .map_err(StoreError::Catalogue)?;
-        }
-        // A metric that was deleted before it was ever recorded has no name here. A new metric with its id would look deleted.
-        let deleted = txn.open_table(DELETED).map_err(failed)?;
-        if let Some((last, _)) =
-            deleted.last().map_err(failed)?.filter(|_| !is_planted(Planted::NumberReused))
-        {
-            bound = bound.max(last.value() + 1);
-        }
-        Ok(bound)
-    }
-
-    fn load(&self, visit: &mut dyn FnMut(MetricRecord)) -> Result<(), StoreError> {
-        let txn = self.read()?;
-        let deleted: HashSet<u32> = self.deleted()?.into_iter().collect();
-        let renamed = texts_in(&txn, RENAMED)?;
-        let names_table = txn.open_table(NAMES).map_err(failed)?;
-        let history = txn.open_table(POLICY_HISTORY).map_err(failed)?;
-        let any_history = history.first().map_err(failed)?.is_some();
-        let spans_table = txn.open_table(SPANS).map_err(failed)?;
-        let mut spans = SpanPage::default();
-        for row in names_table.iter().map_err(failed)? {
-            let (first, page) = row.map_err(failed)?;
-            let damaged =
-                |detail| StoreError::Catalogue(format!("names from id {}: {detail}", first.value()));
-            let mut problem = Ok(());
-            names::decode(first.value(), page.value(), |id, policy, name| {
-                if deleted.contains(&id) || problem.is_err() {
-                    return;
-                }
-                let read = || -> Result<(Vec<PolicyId>, Span), StoreError> {
-                    let policies =
-                        match any_history.then(|| history.get(id).map_err(failed)).transpose()?.flatten() {
-                            Some(policies) => policies.value().into_iter().map(PolicyId).collect(),
-                            None => vec![PolicyId(policy)],
-                        };
-                    Ok((policies, spans.get(&spans_table, id)?))
-                };
-                match read_once(read) {
-                    Ok((policies, span)) => {
-                        let name = renamed.get(&id).map_or(name, String::as_str).to_owned();
-                        visit(MetricRecord { id: MetricId(id), name, policies, span })
-                    }
-                    Err(error) => problem = Err(error),
-                }
-            })
-            .map_err(damaged)?;
-            problem?;
-        }
-        Ok(())
-    }
-
-    fn announce(&self, metrics: &[(MetricId, &str)], now: u32) {
-        if let Some((first, _)) = metrics.first() {
-            self.calendar.note_created(*first, now);
-        }
-    }
-
-    fn create(&self, metrics: &[MetricRecord]) -> Result<(), StoreError> {
-        let Some(last) = metrics.last() else { return Ok(()) };
-        let bound = last.id.0 + 1;
-        let minutes = self.write(|txn| {
-            let mut table = txn.open_table(NAMES).map_err(failed)?;
-            for batch in metrics.chunks(NAMES_PAGE) {
-                let Some(first) = batch.first() else { continue };
-                // A replay of the log may repeat the same metrics: never lose what a page already holds.
-                let known = names_in_force(&table, batch)?;
-                let fresh: Vec<&MetricRecord> = batch.iter().filter(|m| !known.contains(&m.id.0)).collect();
-                if let Some(first_fresh) = fresh.first() {
-                    let page = names::encode(first_fresh.id.0, &fresh);
-                    table.insert(first_fresh.id.0, page.as_slice()).map_err(failed)?;
-                }
-                debug_assert!(first.id.0 <= batch[batch.len() - 1].id.0);
-            }
-            self.calendar.record_created(txn, bound)
-        })?;
-        self.calendar.recorded(minutes, bound);
-        Ok(())
-    }
-
-    fn touch(&self, touched: &[(MetricId, Span)]) -> Result<(), StoreError> {
-        if touched.is_empty() {
-            return Ok(());
-        }
-        self.write(|txn| {
-            let mut table = txn.open_table(SPANS).map_err(failed)?;
-            for page in touched.chunk_by(|a, b| a.0.0 / SPAN_PAGE == b.0.0 / SPAN_PAGE) {
-                let Some((first, _)) = page.first() else { continue };
-                let number = first.0 / SPAN_PAGE;
-                let mut bytes =
-                    table.get(number).map_err(failed)?.map_or_else(Vec::new, |b| b.value().to_vec());
-                bytes.resize(SPAN_PAGE as usize * SPAN_BYTES, 0);
-                for (id, span) in page {
-                    let at = (id.0 % SPAN_PAGE) as usize * SPAN_BYTES;
-                    let old = span_at(&bytes, at);
-                    bytes[at..at + 4].copy_from_slice(&old.first.min(span.first).to_le_bytes());
-                    bytes[at + 4..at + 8].copy_from_slice(&old.last.max(span.last).to_le_bytes());
-                }
-                table.insert(number, bytes.as_slice()).map_err(failed)?;
-            }
-            Ok(())
-        })
-    }
-
-    fn set_policies(&self, changes: &[(MetricId, Vec<PolicyId>)]) -> Result<(), StoreError> {
-        self.write(|txn| {
-            let mut table = txn.open_table(POLICY_HISTORY).map_err(failed)?;
-            for (id, policies) in changes {
-                table.insert(id.0, policies.iter().map(|p| p.0).collect::<Vec<u32>>()).map_err(failed)?;
-            }
-            Ok(())
-        })
-    }
-
-    fn rename(&self, names: &[(MetricId, String)]) -> Result<(), StoreError> {
-        self.write(|txn| {
-            let mut table = txn.open_table(RENAMED).map_err(failed)?;
-            for (id, name) in names {
-                table.insert(id.0, name.as_str()).map_err(failed)?;
-            }
-            Ok(())
-        })
-    }
-
-    fn own(&self, quotas: &[(MetricId, String)]) -> Result<(), StoreError> {
-        if quotas.is_empty() {
-            return Ok(());
-        }
-        self.write(|txn| {
-            let mut table = txn.open_table(OWNERS).map_err(failed)?;
-            for (id, quota) in quotas {
-                table.insert(id.0, quota.as_str()).map_err(failed)?;
-            }
-            Ok(())
-        })
-    }
-
-    fn owners(&self) -> Result<Vec<(MetricId, String)>, StoreError> {
-        Ok(texts_in(&self.read()?, OWNERS)?.into_iter().map(|(id, quota)| (MetricId(id), quota)).collect())
-    }
-
-    fn delete(&self, metrics: &[MetricId]) -> Result<(), StoreError> {
-        self.write(|txn| {
-            let mut owners = txn.open_table(OWNERS).map_err(failed)?;
-            let mut table = txn.open_table(DELETED).map_err(failed)?;
-            let mut renamed = txn.open_table(RENAMED).map_err(failed)?;
-            for id in metrics {
-                table.insert(id.0, ()).map_err(failed)?;
-                renamed.remove(id.0).map_err(failed)?;
-                owners.remove(id.0).map_err(failed)?;
-            }
-            Ok(())
-        })?;
-        self.calendar.forget(metrics);
-        Ok(())
-    }
-}
-
-/// Allows a closure that borrows mutably to be called from one that is called repeatedly.
-fn read_once<T>(read: impl FnOnce() -> T) -> T {
-    read()
-}
-
-/// A table of texts by metric.
-fn texts_in(
-    txn: &redb::ReadTransaction,
-    table: TableDefinition<'_, u32, &'static str>,
-) -> Result<HashMap<u32, String>, StoreError> {
-    let table = txn.open_table(table).map_err(failed)?;
-    let rows = table.iter().map_err(failed)?;
-    rows.map(|row| row.map(|(id, name)| (id.value(), name.value().to_owned())).map_err(failed)).collect()
-}
-
-/// Which of `batch` the catalogue already has.
-fn names_in_force(
-    table: &redb::Table<'_, u32, &'static [u8]>,
-    batch: &[MetricRecord],
-) -> Result<HashSet<u32>, StoreError> {
-    let mut known = HashSet::new();
-    let (Some(first), Some(last)) = (batch.first(), batch.last()) else { return Ok(known) };
-    let before = table.range(..first.id.0).map_err(failed)?.next_back();
-    let inside = table.range(first.id.0..=last.id.0).map_err(failed)?;
-    for row in before.into_iter().chain(inside) {
-        let (start, page) = row.map_err(failed)?;
-        names::decode(start.value(), page.value(), |id, _, _| {
-            known.insert(id);
-        })
-        .map_err(StoreError::Catalogue)?;
-    }
-    Ok(known)
-}
-
-/// The row of spans read last.
-#[derive(Default)]
-struct SpanPage {
-    number: Option<u32>,
-    bytes: Vec<u8>,
-}
-
-impl SpanPage {
-    fn get(&mut self, table: &redb::ReadOnlyTable<u32, &'static [u8]>, id: u32) -> Result<Span, StoreError> {
-        let number = id / SPAN_PAGE;
-        if self.number != Some(number) {
-            self.bytes = table.get(number).map_err(failed)?.map_or_else(Vec::new, |b| b.value().to_vec());
-            self.number = Some(number);
-        }
-        Ok(span_at(&self.bytes, (id % SPAN_PAGE) as usize * SPAN_BYTES))
-    }
-}
-
-/// A metric without a record has never been cut: only the log has it.
-fn span_at(bytes: &[u8], at: usize) -> Span {
-    let word = |at: usize| bytes.get(at..at + 4).map_or(0, |b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]));
-    match (word(at), word(at + 4)) {
-        (0, 0) => Span::EMPTY,
-        (first, last) => Span { first, last },
-    }
 }
 
 fn position_text(position: &Position) -> String {

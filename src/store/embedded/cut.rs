@@ -55,7 +55,7 @@ impl<'a> BlockCut<'a> {
                 let path = make_path(self.store, &meta)?;
                 let writer =
                     BlockWriter::create(self.store.root.disk(), &path, meta).map_err(io("create", &path))?;
-                Ok(vacant.insert(writer))
+                Ok(vacant.insert(writer.of_store(self.store.tag)))
             }
         }
     }

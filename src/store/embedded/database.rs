@@ -12,12 +12,54 @@ use crate::store::StoreError;
 
 /// Opens a database, and makes it if it is not there. It belongs to this process for as long as it is open.
 pub(super) fn open(disk: &dyn Disk, path: &Path, builder: &Builder) -> Result<Database, StoreError> {
-    let locked = disk.lock(path, Lock::Alone).map_err(failed_at("open", path))?;
-    let file = locked.ok_or_else(|| StoreError::InUse { path: path.to_owned() })?;
-    builder.create_with_backend(Backend(file)).map_err(|error| match error {
+    builder.create_with_backend(lock(disk, path)?).map_err(|error| match error {
         redb::DatabaseError::Storage(redb::StorageError::Io(source)) => failed_at("open", path)(source),
         other => failed(other),
     })
+}
+
+/// Why a database that is there was not opened.
+pub(super) enum Trouble {
+    /// Its bytes are not those of a good database.
+    Damaged(String),
+    /// Anything else: it may be good.
+    Other(StoreError),
+}
+
+impl From<StoreError> for Trouble {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Catalogue(detail) => Trouble::Damaged(detail),
+            other => Trouble::Other(other),
+        }
+    }
+}
+
+impl From<redb::DatabaseError> for Trouble {
+    fn from(error: redb::DatabaseError) -> Self {
+        match error {
+            redb::DatabaseError::Storage(redb::StorageError::Io(source))
+                if source.kind() == io::ErrorKind::InvalidData =>
+            {
+                Trouble::Damaged(source.to_string())
+            }
+            other => failed(other).into(),
+        }
+    }
+}
+
+/// Opens a database and reads all of it: every page must have the checksum that the page above it names.
+pub(super) fn open_checked(disk: &dyn Disk, path: &Path) -> Result<Database, Trouble> {
+    let mut db = Database::builder().create_with_backend(lock(disk, path)?)?;
+    if !db.check_integrity()? {
+        tracing::warn!(path = %path.display(), "the database of the catalogue was repaired");
+    }
+    Ok(db)
+}
+
+fn lock(disk: &dyn Disk, path: &Path) -> Result<Backend, StoreError> {
+    let locked = disk.lock(path, Lock::Alone).map_err(failed_at("open", path))?;
+    locked.map(Backend).ok_or_else(|| StoreError::InUse { path: path.to_owned() })
 }
 
 /// A file as redb wants it. It is locked already.

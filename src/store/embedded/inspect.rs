@@ -5,31 +5,59 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::Embedded;
 use super::block::Block;
-use super::catalogue::{CATALOGUE_FILE, Catalogue};
+use super::catalogue::Catalogue;
 use super::codec::{Chunk, Samples};
 use super::points::{BlockStore, POINTS_DIR};
-use super::recovery::{DirLock, block_files};
-use crate::disk::{self, Disk, Folder};
+use super::recovery::block_files;
+use crate::disk::{self, ASIDE_DIR, Disk, Folder, Overlay};
 use crate::store::{Headway, MetricStore, Report, StoreError};
 use plumbago_model::count;
 
 /// Reads the catalogue and all blocks of a data directory and changes nothing; the log is checked apart. `progress` is called with blocks done and blocks in all.
 pub fn fsck(dir: &Folder, mut progress: impl FnMut(u64, u64)) -> Result<Report, StoreError> {
-    let _lock = DirLock::take_existing(dir)?;
-    let catalogue = Catalogue::open(dir.disk(), &dir.path().join(CATALOGUE_FILE))?;
-    let mut report = check_catalogue(&catalogue);
-    let (listed, position) = catalogue.blocks()?;
-    for (done, relative) in listed.iter().enumerate() {
-        progress(done as u64, listed.len() as u64);
-        check_block(&**dir.disk(), &dir.path().join(relative), &mut report);
+    dir.disk().about(dir.path()).map_err(super::cut::io("find", dir.path()))?;
+    // It is opened like for a server, so that what a server would find is found; only nothing of it reaches the disk.
+    let store = Embedded::look_at(dir)?;
+    let mut report = check_catalogue(&store.blocks.catalogue);
+    report.problems.splice(..0, store.damage().iter().cloned());
+    let state = store.blocks.state();
+    let blocks: Vec<&Arc<Block>> = state.blocks().collect();
+    for (done, block) in blocks.iter().enumerate() {
+        progress(done as u64, blocks.len() as u64);
+        report.blocks += 1;
+        check_open(block, &mut report);
     }
-    progress(listed.len() as u64, listed.len() as u64);
-    let in_force: HashSet<PathBuf> = listed.iter().map(|p| dir.path().join(p)).collect();
+    progress(blocks.len() as u64, blocks.len() as u64);
+    let listed: HashSet<PathBuf> =
+        store.blocks.catalogue.blocks()?.0.iter().map(|path| dir.path().join(path)).collect();
+    // On the overlay, what a crash left is gone by now.
     let files = block_files(&dir.join(POINTS_DIR))?;
-    remark_on(files.into_iter().filter(|path| !in_force.contains(path)), &mut report);
-    report.log_floor = position.log_floor;
+    remark_on(files.into_iter().filter(|path| !listed.contains(path)), &mut report);
+    remark_on_aside(dir, &mut report)?;
+    report.log_floor = state.position.log_floor;
     Ok(report)
+}
+
+/// Mends a data directory that nobody uses, without its log. Gives the id of the store, the first log segment that is needed, and what was
+/// done, one line each.
+pub fn repair(dir: &Folder) -> Result<(u64, u64, Vec<String>), StoreError> {
+    dir.disk().about(dir.path()).map_err(super::cut::io("find", dir.path()))?;
+    let done = super::mending::mend(dir)?;
+    let store = Embedded::open_in(dir)?;
+    let floor = store.points.snapshot().position().log_floor;
+    Ok((store.metrics.store_id(), floor, done))
+}
+
+fn remark_on_aside(dir: &Folder, report: &mut Report) -> Result<(), StoreError> {
+    let aside = dir.join(ASIDE_DIR);
+    if disk::exists(&**dir.disk(), aside.path())
+        && !dir.disk().list(aside.path()).unwrap_or_default().is_empty()
+    {
+        report.remarks.push(format!("{} has damaged files that were set aside", aside.path().display()));
+    }
+    Ok(())
 }
 
 /// The same for a store that is in use. Writers and readers do not wait for it.
@@ -54,13 +82,15 @@ pub(super) fn verify(store: &BlockStore, headway: &Headway) -> Result<Report, St
         }
         headway.files.add(1);
     }
+    report.problems.extend(store.catalogue.check_transcript()?);
     remark_on(store.unlisted()?.into_iter(), &mut report);
+    remark_on_aside(&store.root, &mut report)?;
     report.log_floor = still.state.position.log_floor;
     Ok(report)
 }
 
 fn check_catalogue(catalogue: &Catalogue) -> Report {
-    let mut report = Report::default();
+    let mut report = Report { store: catalogue.store_id(), ..Report::default() };
     let loaded = catalogue.load(&mut |_| report.metrics += 1);
     if let Err(error) = loaded.and_then(|()| catalogue.policies().map(|_| ())) {
         report.problems.push(error.to_string());
@@ -174,7 +204,7 @@ fn dump_catalogue(path: &Path, out: &mut dyn Write) -> Result<(), DumpError> {
     if !path.is_file() {
         return Err(unreadable(format!("{} does not exist", path.display())));
     }
-    let catalogue = Catalogue::open(&disk::real(), path).map_err(|error| match error {
+    let catalogue = Catalogue::open(&Overlay::over(disk::real()), path).map_err(|error| match error {
         StoreError::InUse { path } => DumpError::InUse { path },
         other => unreadable(other),
     })?;

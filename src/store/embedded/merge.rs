@@ -35,6 +35,10 @@ fn next_merge(store: &BlockStore) -> Option<(Stage, u32, Vec<Arc<Block>>)> {
     for (&stage, partitions) in &state.stages {
         let current = partitions.keys().next_back().copied();
         for (&start, blocks) in partitions {
+            // A damaged block stays as it is: its file is evidence, and what it hides in older ones must not come back.
+            if blocks.iter().any(|block| block.has_damage()) {
+                continue;
+            }
             // A parcel in the spool must stay as it was cut.
             let delivered = blocks.partition_point(|b| !state.is_spooled(b.info().meta.cut_to));
             let blocks = &blocks[..delivered];
@@ -76,7 +80,8 @@ fn merge(store: &BlockStore, stage: Stage, start: u32, blocks: &[Arc<Block>]) ->
     };
     let path = make_path(store, &meta)?;
     let dir = store.partition_dir(stage, start);
-    let mut writer = BlockWriter::create(store.root.disk(), &path, meta).map_err(io("create", &path))?;
+    let writer = BlockWriter::create(store.root.disk(), &path, meta).map_err(io("create", &path))?;
+    let mut writer = writer.of_store(store.tag);
     let deleted = Arc::clone(&store.state().deleted);
     // Without older blocks, there is nothing left that an erased slot would hide.
     let oldest =
@@ -90,6 +95,9 @@ fn merge(store: &BlockStore, stage: Stage, start: u32, blocks: &[Arc<Block>]) ->
             writer.put(metric, chunk).map_err(io("write to", &dir))
         }
     })?;
+    if blocks.iter().any(|block| block.has_damage()) {
+        return Ok(());
+    }
     let merged = finish(store, writer, &dir)?;
     let replaced = store.replace(|state| {
         let partition = state.stages.get_mut(&stage)?.get_mut(&start)?;

@@ -4,6 +4,8 @@
 //! |-------------------|------------------------------------------------------------------------------|
 //! | `LOCK`            | held by the process that has the directory open                              |
 //! | `catalogue.redb`  | names, policies, events, memos, and the block files in use ([`catalogue`])   |
+//! | `catalogue.transcript` | the same a second time, as far as nothing else knows it ([`transcript`]) |
+//! | `aside/`          | damaged files, at the places that they had ([`crate::disk::set_aside`])        |
 //! | `log/*.log`       | the write-ahead log ([`crate::log`])                                         |
 //! | `RESTORING`       | there while a restore into the directory is not finished ([`backup`])          |
 //! | `points/S/P/*.blk`| write-once blocks of stage S and time partition P ([`block`], [`codec`])     |
@@ -20,15 +22,22 @@ mod cut;
 mod database;
 mod events;
 pub mod inspect;
+mod listing;
 mod memos;
+mod mending;
 mod merge;
-mod names;
+mod metrics;
+pub mod names;
+mod opening;
 mod partition;
 mod points;
 mod recovery;
+mod spans;
 mod spool;
 mod standalone;
 mod state;
+mod tables;
+pub mod transcript;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -42,7 +51,7 @@ pub use standalone::Standalone;
 use super::{
     BackedUp, Chore, EventStore, Headway, LocalMetrics, MemoStore, MetricStore, PointStore, StoreError,
 };
-use crate::disk::Folder;
+use crate::disk::{Folder, Overlay};
 use plumbago_model::{Dates, MetricId};
 
 /// An open data directory.
@@ -58,7 +67,19 @@ pub struct Embedded {
     /// Where the log is.
     pub log_dir: Folder,
     blocks: Arc<points::BlockStore>,
+    damage: Vec<String>,
     _lock: DirLock,
+}
+
+/// How a directory is opened.
+#[derive(Clone, Copy, Debug, Default)]
+struct How {
+    /// All cuts have to be delivered to a cluster.
+    has_spool: bool,
+    /// A catalogue is made even of a part of its transcript.
+    partly: bool,
+    /// Nothing is written, so what cannot be read may be left out.
+    only_looks: bool,
 }
 
 impl Embedded {
@@ -69,12 +90,18 @@ impl Embedded {
 
     /// The same on any disk.
     pub fn open_in(dir: &Folder) -> Result<Self, StoreError> {
-        Self::open_as(dir, false)
+        Self::open_as(dir, How::default())
+    }
+
+    /// Opens a directory to look at it: nothing is changed on its disk, and what the disk cannot read is left out.
+    pub fn look_at(dir: &Folder) -> Result<Self, StoreError> {
+        let over = Folder::on(Overlay::over(Arc::clone(dir.disk())), dir.path());
+        Self::open_as(&over, How { only_looks: true, ..How::default() })
     }
 
     /// [`Embedded::open`] for a store whose cuts all have to be delivered to a cluster.
     pub fn open_with_spool(dir: &Path) -> Result<(Self, Spool), StoreError> {
-        let store = Self::open_as(&dir.into(), true)?;
+        let store = Self::open_as(&dir.into(), How { has_spool: true, ..How::default() })?;
         let spool = Spool::new(Arc::clone(&store.blocks));
         Ok((store, spool))
     }
@@ -120,15 +147,25 @@ impl Embedded {
         backup::back_up(&self.blocks, &dir, headway)
     }
 
-    fn open_as(dir: &Folder, has_spool: bool) -> Result<Self, StoreError> {
+    /// What was found damaged when the directory was opened, one line each.
+    pub fn damage(&self) -> &[String] {
+        &self.damage
+    }
+
+    fn open_as(dir: &Folder, how: How) -> Result<Self, StoreError> {
         let lock = DirLock::take(dir)?;
         backup::check_restored(dir)?;
+        listing::check_formats(dir)?;
         recovery::forget_unfinished(dir)?;
-        let catalogue =
-            Arc::new(catalogue::Catalogue::open(dir.disk(), &dir.path().join(catalogue::CATALOGUE_FILE))?);
+        let mut damage = Vec::new();
+        let opened = opening::open(dir, how.partly, &mut damage)?;
         // The catalogue's name, which may be new.
         dir.disk().sync_dir(dir.path()).map_err(cut::io("sync", dir.path()))?;
-        let blocks = Arc::new(points::BlockStore::open(dir, Arc::clone(&catalogue), has_spool)?);
+        let blocks = Arc::new(points::BlockStore::open(dir, opened, how, &mut damage)?);
+        let catalogue = Arc::clone(&blocks.catalogue);
+        for line in &damage {
+            tracing::error!(damage = line, "the data directory is damaged; everything else is served");
+        }
         let points: Arc<dyn PointStore> = Arc::<points::BlockStore>::clone(&blocks);
         Ok(Self {
             points,
@@ -137,6 +174,7 @@ impl Embedded {
             memos: catalogue,
             log_dir: dir.join("log"),
             blocks,
+            damage,
             _lock: lock,
         })
     }

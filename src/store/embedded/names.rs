@@ -23,7 +23,7 @@ pub(super) fn encode(first: u32, metrics: &[&MetricRecord]) -> Vec<u8> {
 }
 
 /// Visits id, policy and name of each metric in a page.
-pub(super) fn decode(first: u32, page: &[u8], mut visit: impl FnMut(u32, u32, &str)) -> Result<(), String> {
+pub fn decode(first: u32, page: &[u8], mut visit: impl FnMut(u32, u32, &str)) -> Result<(), String> {
     const SHORT: &str = "the page ends early";
     let mut reader = varint::Reader::new(page);
     let mut name = Vec::new();

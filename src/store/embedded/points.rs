@@ -6,14 +6,21 @@ use std::sync::Arc;
 
 use parking_lot::{Mutex, RwLock};
 
-use super::block::{Block, BlockError};
+use super::How;
+use super::block::Block;
 use super::catalogue::{self, CATALOGUE_FILE, Catalogue};
 use super::cut::BlockCut;
+use super::listing;
+use super::opening::{self, Opened};
 use super::partition::partition_secs;
+use super::spans;
 use super::spool::{Parcel, last_cut_us, next_parcel};
 use super::state::{Partition, State, StateSnapshot};
+use super::transcript::TRANSCRIPT_FILE;
 use crate::disk::{self, Disk, Folder};
-use crate::store::{Cut, DiskUsage, Headway, PointStore, Position, Report, Snapshot, StoreError};
+use crate::store::{
+    Cut, DiskUsage, Headway, MetricStore as _, PointStore, Position, Report, Snapshot, StoreError,
+};
 use plumbago_model::{MetricId, Stage};
 
 /// Where block files are, below the data directory.
@@ -23,6 +30,8 @@ pub(super) const POINTS_DIR: &str = "points";
 pub(super) struct BlockStore {
     pub(super) root: Folder,
     pub(super) catalogue: Arc<Catalogue>,
+    /// What blocks have of the store's id.
+    pub(super) tag: u32,
     state: RwLock<Arc<State>>,
     /// Held while the catalogue and then the state are replaced.
     replacing: Mutex<()>,
@@ -35,37 +44,40 @@ pub(super) struct BlockStore {
 }
 
 impl BlockStore {
-    /// Opens every block in use. A damaged one is skipped and named in the log; the rest is served.
+    /// Opens every block in use. What cannot be read is set aside, and added to `damage`; the rest is served.
     pub(super) fn open(
         root: &Folder,
-        catalogue: Arc<Catalogue>,
-        has_spool: bool,
+        opened: Opened,
+        how: How,
+        damage: &mut Vec<String>,
     ) -> Result<Self, StoreError> {
+        let (catalogue, is_rebuilt) = (Arc::new(opened.catalogue), opened.is_rebuilt);
+        let tag = opening::tag(catalogue.store_id());
         let (paths, position) = catalogue.blocks()?;
         let deleted = Arc::new(catalogue.deleted()?.into_iter().collect::<HashSet<u32>>());
         let mut state = State { position, deleted, ..State::default() };
         let (parcels, last_us) = catalogue.parcels()?;
-        if has_spool {
+        if how.has_spool {
             state.parcels = parcels.into_iter().map(|parcel| (parcel.cut, parcel)).collect();
         }
-        for relative in &paths {
-            match Block::open(&**root.disk(), &root.path().join(relative)) {
-                Ok(block) => state.add(Arc::new(block)),
-                Err(error @ BlockError::Version { .. }) => {
-                    return Err(StoreError::Catalogue(error.to_string()));
-                }
-                Err(error) => tracing::error!(%error, "block skipped; run `plumbago fsck`"),
-            }
+        let listing = listing::open(root, &paths, tag, how.only_looks, damage)?;
+        listing.blocks.into_iter().for_each(|block| state.add(block));
+        if !listing.gone.is_empty() {
+            catalogue.replace_blocks(&[], &listing.gone, None, None)?;
         }
-        super::recovery::sweep(root, &paths, &state)?;
+        if is_rebuilt {
+            catalogue.touch(&spans::measure(&state))?;
+        }
+        super::recovery::sweep(root, &paths, &state, is_rebuilt.then_some(&mut *damage))?;
         Ok(Self {
             root: root.clone(),
             catalogue,
+            tag,
             state: RwLock::new(Arc::new(state)),
             replacing: Mutex::new(()),
             merging: Mutex::new(()),
             durable_dirs: Mutex::default(),
-            last_delivered_us: has_spool.then(|| Mutex::new(last_us)),
+            last_delivered_us: how.has_spool.then(|| Mutex::new(last_us)),
         })
     }
 
@@ -277,9 +289,10 @@ impl PointStore for BlockStore {
 
     fn disk_usage(&self) -> DiskUsage {
         let state = self.state();
-        // The file is missing only if a person removed it. The next commit reports that.
-        let catalogue =
-            self.root.disk().about(&self.root.path().join(CATALOGUE_FILE)).map_or(0, |file| file.len);
+        // A file is missing only if a person removed it. The next commit reports that.
+        let bytes =
+            |name: &str| self.root.disk().about(&self.root.path().join(name)).map_or(0, |file| file.len);
+        let catalogue = bytes(CATALOGUE_FILE) + bytes(TRANSCRIPT_FILE);
         let mut usage = DiskUsage { catalogue, spool: state.spool_bytes(), ..DiskUsage::default() };
         for block in state.blocks() {
             *usage.stages.entry(block.info().meta.stage).or_default() += block.info().bytes;

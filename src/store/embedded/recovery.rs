@@ -10,9 +10,11 @@ use std::path::{Path, PathBuf};
 use super::block::Block;
 use super::catalogue::CATALOGUE_FILE;
 use super::cut::io;
+use super::listing::SAVED;
 use super::points::POINTS_DIR;
 use super::state::State;
-use crate::disk::{self, Disk, DiskFile, Folder, Lock, Open};
+use super::transcript::TRANSCRIPT_FILE;
+use crate::disk::{self, Disk, DiskFile, Folder, Lock, Open, set_aside};
 use crate::store::StoreError;
 
 /// The file that is locked.
@@ -48,7 +50,8 @@ impl DirLock {
 /// A directory in which anything else was made had a whole one.
 pub(super) fn forget_unfinished(dir: &Folder) -> Result<(), StoreError> {
     let (disk, path) = (&**dir.disk(), dir.path().join(CATALOGUE_FILE));
-    let is_used = ["log", POINTS_DIR].iter().any(|name| disk::exists(disk, &dir.path().join(name)));
+    let is_used =
+        ["log", POINTS_DIR, TRANSCRIPT_FILE].iter().any(|name| disk::exists(disk, &dir.path().join(name)));
     if is_used || !disk::exists(disk, &path) {
         return Ok(());
     }
@@ -63,16 +66,34 @@ pub(super) fn forget_unfinished(dir: &Folder) -> Result<(), StoreError> {
 
 /// Removes files of cuts and merges that were not committed, or whose removal was interrupted.
 ///
-/// Any other unlisted block file is kept, and named in the log: it may belong to a newer catalogue than the restored one.
-pub(super) fn sweep(root: &Folder, listed: &[String], state: &State) -> Result<(), StoreError> {
+/// Any other unlisted block file is kept, and named in the log: it may belong to a newer catalogue than the restored one. Where the
+/// catalogue was made of its transcript nothing is removed but set aside, and added to `damage`.
+pub(super) fn sweep(
+    root: &Folder,
+    listed: &[String],
+    state: &State,
+    mut damage: Option<&mut Vec<String>>,
+) -> Result<(), StoreError> {
     let listed: HashSet<PathBuf> = listed.iter().map(|p| root.path().join(p)).collect();
     let disk = &**root.disk();
     for path in block_files(&root.join(POINTS_DIR))? {
         if listed.contains(&path) {
             continue;
         }
-        if path.extension().is_some_and(|e| e == "tmp") || is_leftover(disk, &path, state) {
+        if path.extension().is_some_and(|e| e == "tmp" || e == SAVED) {
             disk.remove(&path).map_err(io("remove", &path))?;
+        } else if is_leftover(disk, &path, state) {
+            match &mut damage {
+                None => disk.remove(&path).map_err(io("remove", &path))?,
+                Some(damage) => {
+                    let place = set_aside(disk, root.path(), &path).map_err(io("set aside", &path))?;
+                    damage.push(format!(
+                        "{} is not listed in the catalogue that was made again; it is at {} now",
+                        path.display(),
+                        place.display()
+                    ));
+                }
+            }
         } else {
             tracing::warn!(path = %path.display(), "a block file that the catalogue does not list was kept; `plumbago dump` shows what is in it");
         }

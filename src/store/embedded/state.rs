@@ -1,6 +1,7 @@
 //! One state of the store: which blocks are in use. It is never changed, only replaced: a snapshot is a pointer to one.
 
 use std::collections::{BTreeMap, HashSet};
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use super::block::{Block, BlockError};
@@ -78,7 +79,7 @@ impl Snapshot for StateSnapshot {
         let last = range.end() - range.step;
         for (&start, blocks) in partitions.range(partition_start(stage, range.start)..=last) {
             for block in blocks {
-                read_block(
+                let damaged = read_block(
                     block,
                     start,
                     &ids,
@@ -89,13 +90,34 @@ impl Snapshot for StateSnapshot {
                     },
                     range,
                 )?;
+                for lost in damaged {
+                    let hidden = wanted.iter().filter(|(id, _)| lost.contains(id));
+                    hidden.for_each(|&(_, i)| hide(block, range, &mut windows[i]));
+                }
             }
         }
         Ok(windows)
     }
 }
 
-/// Visits the chunks of `ids` in a block with the part of the window they fall into.
+/// Empties the slots of which a block may have had newer values that cannot be read: what older blocks have there may be outdated or
+/// erased.
+fn hide(block: &Block, range: SlotRange, window: &mut Window) {
+    let info = block.info();
+    let time = |slot: u32| u64::from(info.meta.partition_start) + u64::from(slot) * u64::from(range.step);
+    let (first, last) = (time(info.first_slot), time(info.last_slot));
+    let place = |time: u64| (time.saturating_sub(u64::from(range.start)) / u64::from(range.step)) as usize;
+    let from = place(first).min(window.values.len());
+    let until = if last < u64::from(range.start) { 0 } else { (place(last) + 1).min(window.values.len()) };
+    if from < until {
+        window.values[from..until].fill(f64::NAN);
+        if let Some(counts) = window.counts.get_mut(from..until) {
+            counts.fill(0);
+        }
+    }
+}
+
+/// Visits the chunks of `ids` in a block with the part of the window they fall into. Gives the metrics whose pages are damaged.
 fn read_block(
     block: &Block,
     start: u32,
@@ -103,12 +125,13 @@ fn read_block(
     buffer: &mut Vec<u8>,
     mut visit: impl FnMut(usize, u32, std::ops::Range<usize>, &Chunk<'_>) -> Result<(), ChunkError>,
     range: SlotRange,
-) -> Result<(), StoreError> {
+) -> Result<Vec<RangeInclusive<u32>>, StoreError> {
+    let mut lost = Vec::new();
     let meta = block.info().meta;
     let begin = range.start.max(start);
     let end = u64::from(range.end()).min(u64::from(start) + u64::from(partition_secs(meta.stage)));
     if u64::from(begin) >= end {
-        return Ok(());
+        return Ok(lost);
     }
     let from = ((begin - range.start) / range.step) as usize;
     let until = ((end - u64::from(range.start)) / u64::from(range.step)) as usize;
@@ -117,7 +140,7 @@ fn read_block(
     if info.last_slot < first_slot
         || u64::from(info.first_slot) >= u64::from(first_slot) + (until - from) as u64
     {
-        return Ok(());
+        return Ok(lost);
     }
     let result = block.chunks(ids, buffer, |at, bytes| {
         let read = Chunk::parse(bytes).and_then(|chunk| visit(at, first_slot, from..until, &chunk));
@@ -128,10 +151,15 @@ fn read_block(
     for error in result.err().unwrap_or_default() {
         match error {
             BlockError::Io { action, path, source } => return Err(StoreError::Io { action, path, source }),
-            damaged => tracing::error!(error = %damaged, "damaged page skipped; run `plumbago fsck`"),
+            damaged => {
+                tracing::error!(error = %damaged, "damaged page skipped; run `plumbago fsck`");
+                if let BlockError::DamagedPage { first_metric, last_metric, .. } = damaged {
+                    lost.push(first_metric..=last_metric);
+                }
+            }
         }
     }
-    Ok(())
+    Ok(lost)
 }
 
 /// Marks a slot that a chunk does not have. An erased slot, which it has without a value, is another NaN.

@@ -156,12 +156,16 @@ impl Tree {
         Ok(self.dir(self.find(path)?)?.names.keys().cloned().collect())
     }
 
-    /// Both names are in the same directory, as all of the store's are.
+    /// Between two directories, a loss of power may leave the file with both names, or with none.
     pub(crate) fn rename(&mut self, from: &Path, to: &Path) -> io::Result<()> {
         let ino = self.find(from)?;
         let ((dir, old), (other, new)) = (self.split(from)?, self.split(to)?);
-        assert_eq!(dir, other, "{} is moved to another directory", from.display());
-        self.dir_mut(dir)?.change(Some(old), Some((new, ino)));
+        if dir == other {
+            self.dir_mut(dir)?.change(Some(old), Some((new, ino)));
+        } else {
+            self.dir_mut(other)?.change(None, Some((new, ino)));
+            self.dir_mut(dir)?.change(Some(old), None);
+        }
         Ok(())
     }
 

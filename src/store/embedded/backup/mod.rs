@@ -145,7 +145,9 @@ impl Work<'_> {
         let name = format!("catalogue-{}.redb", self.done.number);
         let (disk, target) = (self.place.disk(), self.place.path(&name));
         let tmp = file::tmp_of(&target);
-        still.copy_catalogue(&tmp).inspect_err(|_| {
+        // The database library hides what goes wrong while it closes the copy. So its last writes may not be synced.
+        let sync = || disk.open(&tmp, Open::Write).and_then(|file| file.sync_all()).map_err(io("sync", &tmp));
+        still.copy_catalogue(&tmp).and_then(|()| sync()).inspect_err(|_| {
             let _ = disk.remove(&tmp);
         })?;
         disk.rename(&tmp, &target).map_err(io("write", &target))?;

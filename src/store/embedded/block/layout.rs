@@ -52,7 +52,8 @@ pub(super) fn write_header(meta: &BlockMeta, out: &mut Vec<u8>) {
     seal(start, out);
 }
 
-/// The version is checked before the checksum: another version may have its checksum elsewhere.
+/// The version is checked before the checksum: another version may have its checksum elsewhere. If the checksum is that of a header of
+/// this version, the version itself is what was damaged.
 pub(super) fn read_header(bytes: &[u8]) -> Result<BlockMeta, BadHeader> {
     let mut reader = Reader::new(bytes);
     if reader.take(HEADER_MAGIC.len()) != Some(HEADER_MAGIC) {
@@ -60,6 +61,9 @@ pub(super) fn read_header(bytes: &[u8]) -> Result<BlockMeta, BadHeader> {
     }
     match reader.u32() {
         Some(FORMAT_VERSION) => {}
+        Some(_) if is_sealed_as_ours(bytes) => {
+            return Err(BadHeader::Damaged("the version in the header is damaged"));
+        }
         Some(other) => return Err(BadHeader::Version(other)),
         None => return Err(BadHeader::Damaged("it ends within its header")),
     }
@@ -146,6 +150,8 @@ pub(super) struct Trailer {
     pub(super) last_metric: u32,
     pub(super) first_slot: u32,
     pub(super) last_slot: u32,
+    /// Of which store the block is; 0 if nobody said.
+    pub(super) store: u32,
 }
 
 pub(super) fn write_trailer(trailer: &Trailer, out: &mut Vec<u8>) {
@@ -157,7 +163,7 @@ pub(super) fn write_trailer(trailer: &Trailer, out: &mut Vec<u8>) {
     out.extend_from_slice(&trailer.last_metric.to_le_bytes());
     out.extend_from_slice(&trailer.first_slot.to_le_bytes());
     out.extend_from_slice(&trailer.last_slot.to_le_bytes());
-    out.extend_from_slice(&[0; 4]);
+    out.extend_from_slice(&trailer.store.to_le_bytes());
     out.extend_from_slice(TRAILER_MAGIC);
     seal(start, out);
 }
@@ -180,6 +186,7 @@ pub(super) fn read_trailer(bytes: &[u8]) -> Result<Trailer, &'static str> {
             last_metric: reader.u32()?,
             first_slot: reader.u32()?,
             last_slot: reader.u32()?,
+            store: reader.u32()?,
         })
     };
     trailer().ok_or("the trailer is too short")
@@ -190,6 +197,16 @@ pub(super) fn read_trailer(bytes: &[u8]) -> Result<Trailer, &'static str> {
 fn seal(start: usize, out: &mut Vec<u8>) {
     let checksum = crc32c::crc32c(&out[start..]);
     out.extend_from_slice(&checksum.to_le_bytes());
+}
+
+/// Is the checksum of a header right once it has our version?
+fn is_sealed_as_ours(header: &[u8]) -> bool {
+    let at = HEADER_MAGIC.len();
+    let parts = header.get(..at).zip(header.get(at + 4..));
+    parts.is_some_and(|(magic, rest)| {
+        header.len() == HEADER_LEN
+            && is_sealed(&[magic, FORMAT_VERSION.to_le_bytes().as_slice(), rest].concat())
+    })
 }
 
 /// Are the last four bytes the checksum of the others?
@@ -221,6 +238,7 @@ mod tests {
             last_metric: 5,
             first_slot: 4,
             last_slot: 3,
+            store: 2,
         };
         bytes.clear();
         write_trailer(&trailer, &mut bytes);
@@ -233,12 +251,20 @@ mod tests {
         let mut bytes = Vec::new();
         write_header(&meta(), &mut bytes);
         bytes[8] = 2;
+        assert!(matches!(read_header(&bytes), Err(BadHeader::Damaged(_))), "all else is of this version");
+        seal_again(&mut bytes);
         assert_eq!(read_header(&bytes), Err(BadHeader::Version(2)));
         bytes[8] = 1;
+        seal_again(&mut bytes);
         bytes[13] ^= 1;
         assert!(matches!(read_header(&bytes), Err(BadHeader::Damaged(_))));
         assert_eq!(read_header(b"<html>"), Err(BadHeader::Magic));
         assert!(matches!(read_header(HEADER_MAGIC), Err(BadHeader::Damaged(_))));
+    }
+
+    fn seal_again(header: &mut Vec<u8>) {
+        header.truncate(HEADER_LEN - 4);
+        seal(0, header);
     }
 
     #[test]

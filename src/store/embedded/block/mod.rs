@@ -17,6 +17,7 @@ mod error;
 mod layout;
 mod page;
 mod reader;
+mod salvage;
 #[cfg(test)]
 mod tests;
 mod verify;
@@ -27,6 +28,7 @@ pub use error::BlockError;
 pub use layout::{BlockMeta, FORMAT_VERSION};
 pub use page::Page;
 pub use reader::Block;
+pub use salvage::{Salvaged, salvage};
 pub use writer::BlockWriter;
 
 use std::path::PathBuf;

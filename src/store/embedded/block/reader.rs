@@ -1,6 +1,7 @@
 //! Reading block files by metric.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::layout::{self, BadHeader, ENTRY_LEN, HEADER_LEN, PageAddress, TRAILER_LEN, Trailer};
 use super::page::{self, Page};
@@ -15,6 +16,8 @@ pub struct Block {
     file: Box<dyn DiskFile>,
     info: BlockInfo,
     index: Vec<PageAddress>,
+    store: u32,
+    has_damage: AtomicBool,
 }
 
 impl Block {
@@ -39,7 +42,7 @@ impl Block {
         let trailer_at = bytes.checked_sub(TRAILER_LEN as u64).filter(|&at| at >= HEADER_LEN as u64);
         let trailer_at = trailer_at.ok_or_else(|| damaged("it ends before its trailer"))?;
         file.read_exact_at(&mut trailer, trailer_at).map_err(io("read"))?;
-        let Trailer { index_offset, pages, chunks, first_metric, last_metric, first_slot, last_slot } =
+        let Trailer { index_offset, pages, chunks, first_metric, last_metric, first_slot, last_slot, store } =
             layout::read_trailer(&trailer).map_err(damaged)?;
 
         let index_len = u64::from(pages) * ENTRY_LEN as u64 + 4;
@@ -56,12 +59,32 @@ impl Block {
         let (path, pages) = (path.to_owned(), index.len());
         let info =
             BlockInfo { path, meta, bytes, pages, chunks, first_metric, last_metric, first_slot, last_slot };
-        Ok(Self { file, info, index })
+        Ok(Self { file, info, index, store, has_damage: AtomicBool::new(false) })
+    }
+
+    /// Fails if another release wrote the file; whatever else may be wrong with it.
+    pub fn check_format(disk: &dyn Disk, path: &Path) -> Result<(), BlockError> {
+        let mut header = [0; HEADER_LEN];
+        let read = disk.open(path, Open::Read).and_then(|file| file.read_exact_at(&mut header, 0));
+        match read.map(|()| layout::read_header(&header)) {
+            Ok(Err(BadHeader::Version(found))) => Err(BlockError::Version { path: path.to_owned(), found }),
+            _ => Ok(()),
+        }
     }
 
     /// What is known without reading pages.
     pub fn info(&self) -> &BlockInfo {
         &self.info
+    }
+
+    /// Of which store it is; 0 if it does not say.
+    pub fn store(&self) -> u32 {
+        self.store
+    }
+
+    /// Was a page of it found damaged since it was opened?
+    pub fn has_damage(&self) -> bool {
+        self.has_damage.load(Ordering::Relaxed)
     }
 
     /// The file itself, for those who copy it as a whole.
@@ -180,6 +203,7 @@ impl Block {
     }
 
     pub(super) fn damaged_page(&self, page: usize, detail: impl Into<String>) -> BlockError {
+        self.has_damage.store(true, Ordering::Relaxed);
         BlockError::DamagedPage {
             path: self.info.path.clone(),
             page,

@@ -8,6 +8,7 @@ use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 use tempfile::TempDir;
 
+use super::layout::{HEADER_LEN, TRAILER_LEN};
 use super::*;
 use crate::disk;
 use crate::store::embedded::codec::Encoder;
@@ -229,6 +230,8 @@ fn other_versions_and_other_files_are_named_as_such() {
     let (dir, path, _) = sample(3);
     let mut bytes = fs::read(&path).unwrap();
     bytes[8] = 9;
+    let sum = crc32c::crc32c(&bytes[..HEADER_LEN - 4]);
+    bytes[HEADER_LEN - 4..HEADER_LEN].copy_from_slice(&sum.to_le_bytes());
     fs::write(&path, &bytes).unwrap();
     let text = Block::open(&*disk::real(), &path).unwrap_err().to_string();
     assert!(text.ends_with("a.blk was written by format version 9; this build reads 1; upgrade"), "{text}");
@@ -296,5 +299,40 @@ proptest! {
             let chunks = page.take_while(Result::is_ok).map(|entry| entry.unwrap().1.len()).sum::<usize>();
             prop_assert!(chunks <= body.len());
         }
+    }
+}
+
+#[test]
+fn a_block_without_header_index_or_trailer_gives_back_every_chunk() {
+    let (dir, path, chunks) = sample(200);
+    let good = fs::read(&path).unwrap();
+    let meta = Block::open(&*disk::real(), &path).unwrap().info().meta;
+    let index = good.len() - TRAILER_LEN - 4;
+    for at in [0, 8, 9, 20, HEADER_LEN - 1, index, index - 16, good.len() - TRAILER_LEN, good.len() - 1] {
+        let mut bad = good.clone();
+        bad[at] ^= 0x40;
+        fs::write(&path, &bad).unwrap();
+        assert!(Block::open(&*disk::real(), &path).is_err(), "byte {at}");
+        let target = dir.path().join("saved.blk");
+        let saved = salvage(&disk::real(), &path, meta, 0, &target).unwrap().unwrap();
+        assert_eq!(saved, Salvaged { chunks: 200, lost: vec![] }, "byte {at}");
+        let (found, errors) = read_all(&Block::open(&*disk::real(), &target).unwrap());
+        assert!(found == chunks && errors.is_empty(), "byte {at}");
+    }
+}
+
+#[test]
+fn what_is_saved_of_a_block_cut_short_is_right_and_the_rest_is_named() {
+    let (dir, path, chunks) = sample(200);
+    let good = fs::read(&path).unwrap();
+    let meta = Block::open(&*disk::real(), &path).unwrap().info().meta;
+    for len in (0..good.len()).step_by(97) {
+        fs::write(&path, &good[..len]).unwrap();
+        let target = dir.path().join("saved.blk");
+        let Some(saved) = salvage(&disk::real(), &path, meta, 0, &target).unwrap() else { continue };
+        let (got, errors) = read_all(&Block::open(&*disk::real(), &target).unwrap());
+        assert!(errors.is_empty(), "{len} bytes: {errors:?}");
+        assert!(got.iter().all(|(metric, chunk)| chunks[metric] == *chunk), "{len} bytes");
+        assert!(got.len() == 200 || !saved.lost.is_empty(), "{len} bytes: {saved:?}");
     }
 }

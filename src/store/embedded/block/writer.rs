@@ -28,6 +28,7 @@ pub struct BlockWriter {
     written: u64,
     index: Vec<PageAddress>,
     sums: Sums,
+    store: u32,
     renamed: bool,
 }
 
@@ -60,8 +61,15 @@ impl BlockWriter {
             written: 0,
             index: Vec::new(),
             sums: Sums::default(),
+            store: 0,
             renamed: false,
         })
+    }
+
+    /// Says of which store the block is.
+    pub fn of_store(mut self, store: u32) -> Self {
+        self.store = store;
+        self
     }
 
     /// Adds the chunk of a metric. Metrics must ascend, and the chunk must be valid.
@@ -109,8 +117,9 @@ impl BlockWriter {
         layout::write_index(&self.index, &mut self.pending);
         let Sums { chunks, first_metric, last_metric, first_slot, last_slot } = self.sums;
         let pages = self.index.len() as u32;
+        let store = self.store;
         let trailer =
-            Trailer { index_offset, pages, chunks, first_metric, last_metric, first_slot, last_slot };
+            Trailer { index_offset, pages, chunks, first_metric, last_metric, first_slot, last_slot, store };
         layout::write_trailer(&trailer, &mut self.pending);
         self.flush()?.sync_all()?;
         self.disk.rename(&self.tmp, &self.path)?;
