@@ -9,6 +9,7 @@ use parking_lot::{Mutex, RwLock};
 
 use super::backup::Current;
 use super::expiry::Pointless;
+use super::local_metrics::above;
 use super::retention::Reading;
 use super::storage::Storage;
 use super::supervisor::Supervisor;
@@ -166,8 +167,8 @@ impl Engine {
 
     /// Deletes metrics, their names and their points; with a cluster, for all of its servers.
     pub fn delete(&self, ids: &[MetricId]) -> Result<(), PointsError> {
-        self.store.upstream.delete(&self.doomed(ids), now())?;
-        self.forget(ids)
+        let mut own = |ids: &[MetricId]| self.forget(ids).map_err(above);
+        Ok(self.store.upstream.delete(&self.doomed(ids), now(), &mut own)?)
     }
 
     /// These metrics as others know them, with all their stages.

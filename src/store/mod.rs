@@ -36,7 +36,8 @@ mod upstream;
 
 pub use backup::{BackedUp, Headway};
 pub use report::Report;
-pub use upstream::{Chore, Described, Doomed, Hit, LocalMetrics, RunningVisitor, Upstream};
+pub(crate) use upstream::ids_of;
+pub use upstream::{Chore, Described, Doomed, Forgetter, Hit, LocalMetrics, RunningVisitor, Upstream};
 
 use std::collections::BTreeMap;
 use std::ops::{ControlFlow, RangeInclusive};

@@ -59,8 +59,8 @@ pub trait Upstream: Send + Sync {
         None
     }
 
-    /// Deletes metrics for all who share the store. This machine forgets them afterwards.
-    fn delete(&self, metrics: &[Doomed], now: u32) -> Result<(), StoreError>;
+    /// Deletes metrics for all who share the store. `own` makes this machine forget some of them, and is called for all.
+    fn delete(&self, metrics: &[Doomed], now: u32, own: Forgetter<'_>) -> Result<(), StoreError>;
 
     /// Deletes the points of metrics in a stretch of time for all who share the store; slots that lie only partly inside stay with those
     /// who wrote them. `own` erases them on this machine. Gives the number of deletions that a cluster got.
@@ -165,6 +165,9 @@ pub trait LocalMetrics: Send + Sync {
     ) -> Result<(), StoreError>;
 }
 
+/// Makes this machine forget metrics, given by ascending id.
+pub type Forgetter<'a> = &'a mut dyn FnMut(&[MetricId]) -> Result<(), StoreError>;
+
 /// Gets some slots of a metric; the method is how their partials were made.
 pub type RunningVisitor<'a> = dyn FnMut(Stage, MetricId, Aggregator, &Column) -> Result<(), StoreError> + 'a;
 
@@ -195,6 +198,13 @@ pub struct Hit {
     pub leaf: bool,
     /// Is there a directory of this name?
     pub directory: bool,
+}
+
+/// The ids of metrics, ascending.
+pub(crate) fn ids_of(metrics: &[Doomed]) -> Vec<MetricId> {
+    let mut ids: Vec<MetricId> = metrics.iter().map(|doomed| doomed.id).collect();
+    ids.sort_unstable();
+    ids
 }
 
 /// A metric to be deleted.

@@ -241,3 +241,34 @@ fn a_full_spool_holds_senders_back_and_then_goes_on() {
     let points = server.points(&format!("{top}.m7"), base - 1, base + 2000);
     assert_eq!(points.len(), 2000);
 }
+
+/// The cluster's points, the name and what the server holds go one after another, and each of them takes its time here.
+#[test]
+fn a_deletion_that_a_kill_interrupts_leaves_the_whole_metric_or_nothing() {
+    let test = "a_deletion_that_a_kill_interrupts_leaves_the_whole_metric_or_nothing";
+    let Some(settings) = schema(test) else { return };
+    let mut dice = Dice::printed(test);
+    let (proxy, through) = proxied(settings, &mut dice);
+    let (top, base) = (fresh("halved"), now() - 600);
+    let reader = setup(settings, "sasi").set("retention.rule", SUMS).start();
+    let mut server = summing(&through).start();
+    for round in 0..3 {
+        let name = format!("{top}.m{round}.sum");
+        server.store(&lines(&name, base..base + 100));
+        arrive(&server);
+        // These are in memory, or on their way.
+        server.store(&lines(&name, base + 100..base + 200));
+        proxy.set(Trouble::Delay);
+        std::thread::scope(|scope| {
+            // It fails if the server dies first.
+            let deletes = scope.spawn(|| server.post("/internal/delete", &[("query", &name)]));
+            std::thread::sleep(Duration::from_millis(dice.within(1..300)));
+            server.signal("KILL");
+            let _ = deletes.join();
+        });
+        proxy.set(Trouble::None);
+        server = server.kill().start();
+        let here_and_there = || [&server, &reader].map(|at| at.points(&name, base - 1, base + 300).len());
+        until("all of it or nothing", || matches!(here_and_there(), [200, 200] | [0, 0]));
+    }
+}

@@ -288,7 +288,7 @@ fn aggregates_that_are_not_written_yet_are_made_for_the_copy() {
     writer.store(&(0..60).map(|i| format!("{old} 1 {}\n", base + i)).collect::<String>());
     settle(&writer);
     let aggregated: Vec<Stage> = STAGES[1..].iter().map(|stage| stage.parse().unwrap()).collect();
-    erase(&tables.cluster, &[(identity::id(&old), aggregated)], now() as u32).unwrap();
+    erase(&tables.cluster, &[(identity::id(&old), aggregated)], now() as u32, None).unwrap();
     assert_eq!(tables.rows(&old), [60, 0, 0]);
     run(&summing(settings, "memory"), &["copy", &old, &new]);
     for stage in &STAGES[1..] {

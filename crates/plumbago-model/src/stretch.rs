@@ -12,6 +12,9 @@ pub struct Stretch {
 }
 
 impl Stretch {
+    /// All of time.
+    pub const ALL: Self = Self { from: 0, until: u32::MAX };
+
     /// Does all of a slot lie inside? A point of stage 0 lies where its slot starts.
     pub fn takes(self, stage: Stage, slot: u32) -> bool {
         let length = if stage.kind == StageKind::Raw { 1 } else { stage.step_secs };

@@ -16,10 +16,16 @@ const IN_FLIGHT: usize = 64;
 /// How far in the future points may be.
 const FUTURE_SECS: u32 = 86_400;
 
-/// Deletes the points of metrics in all their stages, up to one partition after `now`. Safe to repeat.
-pub fn erase(cluster: &Arc<Cluster>, metrics: &[(Uuid, Vec<Stage>)], now: u32) -> Result<(), ClusterError> {
+/// Deletes the points of metrics in all their stages, up to one partition after `now`: those that were written by `at_us`, in
+/// microseconds since 1970, or all that there are. Safe to repeat.
+pub fn erase(
+    cluster: &Arc<Cluster>,
+    metrics: &[(Uuid, Vec<Stage>)],
+    now: u32,
+    at_us: Option<i64>,
+) -> Result<(), ClusterError> {
     let parts = |stage| SlotKey::starts(stage, now).into_iter().map(|start| (start, Rows::All)).collect();
-    run_all(cluster, metrics, &parts, None).map(drop)
+    run_all(cluster, metrics, &parts, at_us).map(drop)
 }
 
 /// Deletes the rows of a stretch of time that were written by `at_us`, in microseconds since 1970, by any server. Slots that lie

@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use uuid::Uuid;
-
 use super::adopted::Adopted;
 use super::backoff::BackOff;
 use super::deliverer::{Deliverer, RowWriter};
@@ -14,6 +12,7 @@ use super::name_sender::NameSender;
 use super::name_sync::NameSync;
 use super::outdated::Outdated;
 use super::reloader::{ReloadState, Reloader};
+use super::remover::{Eraser, Remover};
 use super::running::RunningSlots;
 use super::strays::Strays;
 use super::tables::{CassandraTables, NameTables};
@@ -23,9 +22,9 @@ use super::writer_number::{LeasedNumber, WriterNumber};
 use super::{Clustered, SchemaWatch};
 use crate::store::StoreError;
 use crate::store::cassandra::names::{Creation, Names};
-use crate::store::cassandra::{Cluster, Sender, erase, erase_stretch};
+use crate::store::cassandra::{Cluster, Sender};
 use crate::telemetry::Telemetry;
-use plumbago_model::{Policy, Stage, Stretch};
+use plumbago_model::Policy;
 
 /// What a link has of its cluster.
 pub(super) struct ClusterSide {
@@ -33,37 +32,6 @@ pub(super) struct ClusterSide {
     pub(super) rows: Box<dyn RowWriter>,
     pub(super) number: Box<dyn WriterNumber>,
     pub(super) eraser: Box<dyn Eraser>,
-}
-
-/// Deletes points in the cluster.
-pub(super) trait Eraser: Send + Sync {
-    /// Deletes all points that metrics have in some stages.
-    fn erase(&self, metrics: &[(Uuid, Vec<Stage>)], now: u32) -> Result<(), StoreError>;
-
-    /// Deletes the rows of a stretch of time that were written by `at_us`. Gives the number of deletions.
-    fn erase_stretch(
-        &self,
-        metrics: &[(Uuid, Vec<Stage>)],
-        stretch: Stretch,
-        now: u32,
-        at_us: i64,
-    ) -> Result<u64, StoreError>;
-}
-
-impl Eraser for Arc<Cluster> {
-    fn erase(&self, metrics: &[(Uuid, Vec<Stage>)], now: u32) -> Result<(), StoreError> {
-        Ok(erase(self, metrics, now)?)
-    }
-
-    fn erase_stretch(
-        &self,
-        metrics: &[(Uuid, Vec<Stage>)],
-        stretch: Stretch,
-        now: u32,
-        at_us: i64,
-    ) -> Result<u64, StoreError> {
-        Ok(erase_stretch(self, metrics, stretch, now, at_us)?)
-    }
 }
 
 impl ClusterSide {
@@ -110,6 +78,15 @@ impl Shared {
         Arc::new(Usage::new(Arc::clone(&self.tables), Arc::clone(&self.store)))
     }
 
+    pub(super) fn remover(
+        &self,
+        eraser: Box<dyn Eraser>,
+        sender: &Arc<NameSender>,
+    ) -> Result<Arc<Remover>, StoreError> {
+        let (tables, store) = (Arc::clone(&self.tables), Arc::clone(&self.store));
+        Ok(Arc::new(Remover::new(eraser, tables, store, Arc::clone(sender))?))
+    }
+
     pub(super) fn lookup(&self, sender: &Arc<NameSender>) -> Lookup {
         Lookup {
             tables: Arc::clone(&self.tables),
@@ -145,6 +122,7 @@ impl Shared {
         &self,
         sender: &Arc<NameSender>,
         follower: Arc<Follower>,
+        remover: &Arc<Remover>,
         usage: &Arc<Usage>,
     ) -> Result<Arc<NameSync>, StoreError> {
         let (tables, adopted) = (Arc::clone(&self.tables), Arc::clone(&self.adopted));
@@ -158,6 +136,7 @@ impl Shared {
             sender: Arc::clone(sender),
             reloader: self.reloader(sender, &follower, &strays)?,
             follower,
+            remover: Arc::clone(remover),
             strays,
             usage: Arc::clone(usage),
             backoff,

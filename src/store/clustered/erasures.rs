@@ -73,6 +73,16 @@ impl Erasures {
         list.iter().filter(is_meant).map(|erasure| erasure.stretch).collect()
     }
 
+    /// Is a metric being deleted at this moment, with all of its time?
+    pub(super) fn takes_all_of(&self, metric: MetricId) -> bool {
+        let is_meant = |erasure: &Erasure| {
+            erasure.last_cut.is_none()
+                && erasure.stretch == Stretch::ALL
+                && erasure.metrics.contains(metric.0)
+        };
+        self.list.lock().iter().any(is_meant)
+    }
+
     /// A parcel has arrived, and so have all before it.
     pub(super) fn delivered(&self, cut: u64, local: &Embedded) -> Result<(), StoreError> {
         let mut list = self.list.lock();

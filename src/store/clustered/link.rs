@@ -4,24 +4,22 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use uuid::Uuid;
-
-use super::assembly::{ClusterSide, Eraser, Shared};
+use super::assembly::{ClusterSide, Shared};
 use super::deliverer::Deliverer;
 use super::lookup::Lookup;
 use super::name_sender::NameSender;
 use super::name_sync::NameSync;
+use super::remover::Remover;
 use super::running::RunningSlots;
 use super::usage::Usage;
-use super::{Clustered, SchemaWatch, now_us};
+use super::{Clustered, SchemaWatch};
 use crate::store::cassandra::Cluster;
 use crate::store::cassandra::names::NewMetric;
 use crate::store::cassandra::schema::Indexes;
-use crate::store::embedded::AFTER_CUT_US;
-use crate::store::{BackedUp, Chore, Doomed, Headway, Hit, LocalMetrics, StoreError, Upstream};
+use crate::store::{BackedUp, Chore, Doomed, Forgetter, Headway, Hit, LocalMetrics, StoreError, Upstream};
 use crate::telemetry::Telemetry;
 use plumbago_model::glob::Glob;
-use plumbago_model::{Cancel, MetricId, Policy, QueryError, Retention, Stage, Stretch};
+use plumbago_model::{Cancel, MetricId, Policy, QueryError, Retention, Stretch};
 
 /// How often the spool is looked at.
 const DELIVER_TICK: Duration = Duration::from_millis(100);
@@ -66,7 +64,7 @@ pub struct LinkSettings {
 /// See the module documentation.
 pub struct Link {
     shared: Shared,
-    eraser: Box<dyn Eraser>,
+    remover: Arc<Remover>,
     deliverer: Arc<Deliverer>,
     /// `None` where nobody wants running slots.
     running: Option<Arc<RunningSlots>>,
@@ -104,16 +102,10 @@ impl Link {
         let (sender, usage) = (shared.sender()?, shared.usage());
         let follower = shared.follower(&sender)?;
         let (deliverer, running) = shared.deliveries(rows, number, &follower)?;
-        let names = shared.name_sync(&sender, follower, &usage)?;
+        let remover = shared.remover(eraser, &sender)?;
+        let names = shared.name_sync(&sender, follower, &remover, &usage)?;
         let lookup = shared.lookup(&sender);
-        Ok(Self { shared, eraser, deliverer, running, names, sender, lookup, usage })
-    }
-
-    /// Those of these metrics that the cluster can know, with their stages.
-    fn known(&self, metrics: &[Doomed]) -> Vec<(Uuid, Vec<Stage>)> {
-        let identities = &self.shared.store.identities;
-        let known = |doomed: &Doomed| Some((identities.get(doomed.id)?, doomed.stages.clone()));
-        metrics.iter().filter_map(known).collect()
+        Ok(Self { shared, remover, deliverer, running, names, sender, lookup, usage })
     }
 
     /// What keeps points from arriving, if something does.
@@ -163,14 +155,10 @@ impl Upstream for Link {
         self.usage.note_read(metrics);
     }
 
-    /// Points go first, so that after a failure the names can be found again.
-    fn delete(&self, metrics: &[Doomed], now: u32) -> Result<(), StoreError> {
-        self.eraser.erase(&self.known(metrics), now)?;
-        let names: Vec<String> = metrics.iter().map(|doomed| doomed.name.clone()).collect();
-        self.shared.tables.delete(&names)
+    fn delete(&self, metrics: &[Doomed], now: u32, own: Forgetter<'_>) -> Result<(), StoreError> {
+        self.remover.delete(metrics, now, own)
     }
 
-    /// The others are told before the rows are deleted: what one of them cuts after that moment, it delivers without the stretch.
     fn erase(
         &self,
         metrics: &[Doomed],
@@ -178,15 +166,7 @@ impl Upstream for Link {
         now: u32,
         own: &mut dyn FnMut() -> Result<(), StoreError>,
     ) -> Result<u64, StoreError> {
-        let store = &self.shared.store;
-        let mut ids: Vec<MetricId> = metrics.iter().map(|doomed| doomed.id).collect();
-        ids.sort_unstable();
-        store.erasures.during(&store.local, &ids, stretch, own)?;
-        let names: Vec<String> = metrics.iter().map(|doomed| doomed.name.clone()).collect();
-        self.shared.tables.tell_erased(&names, stretch)?;
-        // Newer than everything that was cut so far, older than the next cut.
-        let at_us = now_us().max(store.spool.last_cut_us() + AFTER_CUT_US);
-        self.eraser.erase_stretch(&self.known(metrics), stretch, now, at_us)
+        self.remover.erase(metrics, stretch, now, own)
     }
 
     fn admit(&self, retentions: &[Retention]) -> Result<(), StoreError> {
@@ -239,6 +219,7 @@ impl Upstream for Link {
             deliverer: Arc::clone(&self.deliverer),
             running: self.running.clone(),
             names: Arc::clone(&self.names),
+            remover: Arc::clone(&self.remover),
             telemetry: Arc::clone(&self.shared.telemetry),
         };
         vec![Arc::new(deliveries), Arc::<NameSync>::clone(&self.names)]
@@ -270,6 +251,7 @@ struct Deliveries {
     deliverer: Arc<Deliverer>,
     running: Option<Arc<RunningSlots>>,
     names: Arc<NameSync>,
+    remover: Arc<Remover>,
     telemetry: Arc<Telemetry>,
 }
 
@@ -280,6 +262,10 @@ impl Chore for Deliveries {
 
     fn run(&self, local: &dyn LocalMetrics) -> Duration {
         let mut has_more = false;
+        if let Err(error) = self.remover.forget_interrupted(local) {
+            tracing::error!(%error, "metrics whose deletion was interrupted are still here");
+            return DELIVER_TICK;
+        }
         if self.schema.pass().is_ok() {
             self.deliverer.run_if_due(&|| self.names.follow_deletions(local));
             // Points come first.
@@ -321,7 +307,7 @@ pub(super) fn settings() -> LinkSettings {
 mod tests {
     use std::sync::atomic::Ordering;
 
-    use super::super::testing::{FakeNumber, FakeRows, FakeServer, FakeTables, clustered, commit, days};
+    use super::super::testing::{FakeNumber, FakeRows, FakeServer, FakeTables, clustered, commit};
     use super::*;
 
     const A: MetricId = MetricId(0);
@@ -360,55 +346,10 @@ mod tests {
             self.rows.is_away.store(is_away, Ordering::Relaxed);
         }
 
-        fn doomed(&self) -> [Doomed; 1] {
-            [Doomed { id: A, name: "a".to_owned(), stages: vec![days()] }]
-        }
-
         /// One round of the chore that delivers.
         fn deliver(&self) {
             self.link.chores().iter().find(|chore| chore.name() == "deliver").unwrap().run(&self.server);
         }
-    }
-
-    /// A name without points can be deleted again; points without a name would never be found.
-    #[test]
-    fn points_are_deleted_before_the_name() {
-        let bench = Bench::new();
-        bench.set_away(true);
-        assert!(bench.link.delete(&bench.doomed(), 1_000).is_err());
-        assert!(bench.tables.metrics.lock().contains_key("a"));
-        bench.set_away(false);
-        bench.link.delete(&bench.doomed(), 1_000).unwrap();
-        assert!(bench.tables.metrics.lock().is_empty());
-    }
-
-    #[test]
-    fn a_stretch_is_erased_here_then_announced_and_then_deleted_in_the_tables() {
-        let bench = Bench::new();
-        commit(&bench.store, 1, A, 7.0);
-        let stretch = Stretch { from: 60, until: 120 };
-        let erase = |own: &mut dyn FnMut() -> Result<(), StoreError>| {
-            bench.link.erase(&bench.doomed(), stretch, 1_000, own)
-        };
-        let is_untouched =
-            || bench.tables.told_erased.lock().is_empty() && bench.rows.stretches.lock().is_empty();
-        assert!(erase(&mut || Err(StoreError::Refused("no".to_owned()))).is_err());
-        assert!(is_untouched(), "others must not erase what this server keeps");
-        bench.tables.is_away.store(true, Ordering::Relaxed);
-        assert!(erase(&mut || Ok(())).is_err());
-        assert!(is_untouched());
-        bench.tables.is_away.store(false, Ordering::Relaxed);
-        let erased = erase(&mut || {
-            assert!(is_untouched(), "this server comes first");
-            Ok(())
-        });
-        assert_eq!(erased.unwrap(), 1);
-        assert_eq!(*bench.tables.told_erased.lock(), [(vec!["a".to_owned()], stretch)]);
-        let at_us = bench.rows.stretches.lock()[0].2;
-        assert!(
-            at_us > bench.store.spool.last_cut_us(),
-            "a parcel that arrives later would bring the points back"
-        );
     }
 
     #[test]

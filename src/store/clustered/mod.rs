@@ -19,6 +19,7 @@
 //! | `deliverer`     | delivering parcels, in order, until they have arrived                   |
 //! | `writer_number` | the number this server writes under, leased                             |
 //! | `running`       | writing slots that are not over yet                                     |
+//! | `remover`       | deleting metrics and stretches of their time for all servers            |
 //! | `erasures`      | what of the spool was deleted by a stretch of time since it was cut     |
 //! | `outdated`      | which metrics have new points since their running slots were written    |
 //! | `name_sync`     | one round of all that keeps names the same                              |
@@ -51,6 +52,7 @@ mod outdated;
 mod points;
 mod reader;
 mod reloader;
+mod remover;
 mod running;
 mod schema_watch;
 mod shard;

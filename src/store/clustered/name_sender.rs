@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 
 use super::adopted::Adopted;
 use super::notes::Notes;
@@ -55,9 +55,9 @@ impl NameSender {
 
     /// Sends metrics the cluster does not have. True if some are left after `limit`.
     pub(super) fn send_new(&self, local: &dyn LocalMetrics, limit: Duration) -> Result<bool, StoreError> {
-        let _sending = self.sending.lock();
         let began = Instant::now();
         while began.elapsed() < limit {
+            let sending = self.sending.lock();
             let from = self.sent();
             let (batch, until) = self.next_batch(local, from);
             if until == from {
@@ -67,8 +67,15 @@ impl NameSender {
             Notes(&self.store.local).set_names_sent(until)?;
             self.adopted.forget_before(until);
             self.sent.store(until, Ordering::Release);
+            // A deletion that waits comes before the next batch.
+            MutexGuard::unlock_fair(sending);
         }
         Ok(true)
+    }
+
+    /// Waits for the batch that is being sent. No other one is, as long as the guard is held.
+    pub(super) fn pause(&self) -> MutexGuard<'_, ()> {
+        self.sending.lock()
     }
 
     fn send(&self, local: &dyn LocalMetrics, batch: &[(MetricId, NewMetric)]) -> Result<(), StoreError> {

@@ -8,6 +8,7 @@ use super::follower::Follower;
 use super::name_sender::NameSender;
 use super::now;
 use super::reloader::Reloader;
+use super::remover::Remover;
 use super::schema_watch::SchemaWatch;
 use super::strays::Strays;
 use super::usage::Usage;
@@ -26,6 +27,7 @@ pub(super) struct NameSync {
     pub(super) follower: Arc<Follower>,
     /// `None` where globs are looked up in the cluster.
     pub(super) reloader: Option<Reloader>,
+    pub(super) remover: Arc<Remover>,
     pub(super) strays: Arc<Strays>,
     pub(super) usage: Arc<Usage>,
     pub(super) backoff: BackOff,
@@ -50,6 +52,8 @@ impl NameSync {
 
     /// One round. True if there is more to do at once.
     fn step(&self, local: &dyn LocalMetrics) -> Result<bool, StoreError> {
+        // Before names are read, or what is half deleted would be learnt again.
+        self.remover.complete(local, now())?;
         if let Some(reloader) = &self.reloader {
             reloader.reload_if_due(local, now())?;
         }
@@ -92,7 +96,7 @@ mod tests {
 
     use super::super::assembly::Shared;
     use super::super::link::settings;
-    use super::super::testing::{FakeServer, FakeTables, clustered, policy};
+    use super::super::testing::{FakeRows, FakeServer, FakeTables, clustered, policy};
     use super::*;
     use crate::store::cassandra::names::Change;
 
@@ -117,7 +121,8 @@ mod tests {
         };
         let (sender, usage) = (shared.sender().unwrap(), shared.usage());
         let follower = shared.follower(&sender).unwrap();
-        let sync = shared.name_sync(&sender, follower, &usage).unwrap();
+        let remover = shared.remover(Box::new(FakeRows::default()), &sender).unwrap();
+        let sync = shared.name_sync(&sender, follower, &remover, &usage).unwrap();
         Bench { _dir: dir, tables, telemetry, sync }
     }
 

@@ -11,6 +11,7 @@ const TOUCHED: &str = "names_touched_hour";
 const RUNNING_WRITTEN: &str = "running_written_us";
 const ERASURES: &str = "erasures";
 const ERASURES_FOLLOWED: &str = "erasures_followed_ms";
+const DELETION: &str = "deletion";
 const SHARD: &str = "shard";
 
 /// The notes in a data directory.
@@ -64,6 +65,15 @@ impl Notes<'_> {
 
     pub(super) fn set_erasures(&self, text: &str) -> Result<(), StoreError> {
         self.0.set_note(ERASURES, text)
+    }
+
+    /// The deletion of metrics that is under way; empty for none.
+    pub(super) fn deletion(&self) -> Result<String, StoreError> {
+        Ok(self.0.note(DELETION)?.unwrap_or_default())
+    }
+
+    pub(super) fn set_deletion(&self, text: &str) -> Result<(), StoreError> {
+        self.0.set_note(DELETION, text)
     }
 
     /// The last deletion of a stretch of time that was followed, in milliseconds since 1970; 0 for none.

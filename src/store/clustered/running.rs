@@ -194,8 +194,12 @@ impl RunningSlots {
         for batch in batches {
             let rows = self.deliverer.send(batch.cut_us + AFTER_CUT_US, |delivery| {
                 local.visit_running(&batch.metrics, least_step_secs, &mut |stage, metric, method, column| {
-                    let Some(metric) = self.store.identities.get(metric) else { return Ok(()) };
-                    delivery.put(stage, metric, method, column)
+                    match self.store.identities.get(metric) {
+                        Some(id) if !self.store.erasures.takes_all_of(metric) => {
+                            delivery.put(stage, id, method, column)
+                        }
+                        _ => Ok(()),
+                    }
                 })
             })?;
             self.telemetry.running_rows.add(rows);

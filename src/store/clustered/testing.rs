@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicBool, AtomicI16, Ordering};
 use parking_lot::Mutex;
 use uuid::Uuid;
 
-use super::assembly::Eraser;
 use super::deliverer::{RowDelivery, RowWriter};
 use super::follower::Follower;
 use super::name_sender::NameSender;
 use super::notes::Notes;
+use super::remover::Eraser;
 use super::tables::{IsKnown, NameTables};
 use super::{Clustered, WriterNumber};
 use crate::store::cassandra::names::{
@@ -317,11 +317,11 @@ impl RowDelivery for FakeDelivery<'_> {
 }
 
 impl Eraser for FakeRows {
-    fn erase(&self, metrics: &[(Uuid, Vec<Stage>)], now: u32) -> Result<(), StoreError> {
+    fn erase(&self, metrics: &[(Uuid, Vec<Stage>)], _: u32, at_us: i64) -> Result<(), StoreError> {
         if self.is_away.load(Ordering::Relaxed) {
             return Err(away());
         }
-        metrics.iter().for_each(|(metric, _)| self.erase_at(*metric, i64::from(now) * 1_000_000));
+        metrics.iter().for_each(|(metric, _)| self.erase_at(*metric, at_us));
         Ok(())
     }
 

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Embedded;
-use crate::store::{BackedUp, Chore, Doomed, Headway, Hit, LocalMetrics, StoreError, Upstream};
+use crate::store::{
+    BackedUp, Chore, Doomed, Forgetter, Headway, Hit, LocalMetrics, StoreError, Upstream, ids_of,
+};
 use plumbago_model::glob::Glob;
 use plumbago_model::{Cancel, Dates, MetricId, Policy, QueryError, Retention, Stretch};
 
@@ -68,8 +70,8 @@ impl Upstream for Standalone {
         Some(self.directory.dates_since())
     }
 
-    fn delete(&self, _: &[Doomed], _: u32) -> Result<(), StoreError> {
-        Ok(())
+    fn delete(&self, metrics: &[Doomed], _: u32, own: Forgetter<'_>) -> Result<(), StoreError> {
+        own(&ids_of(metrics))
     }
 
     fn erase(

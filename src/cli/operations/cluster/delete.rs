@@ -43,7 +43,7 @@ pub(super) fn delete_found(config: &Config, names: &Names, found: &[String]) -> 
         let records = names.records(batch, &default)?;
         let points: Vec<_> =
             records.iter().map(|(name, record)| stages.by_id(name, &record.policy)).collect();
-        erase(names.cluster(), &points, now())?;
+        erase(names.cluster(), &points, now(), None)?;
         names.delete(batch, IN_FLIGHT)?;
     }
     meter::clear();
