@@ -44,8 +44,9 @@ impl Client {
     /// Sends a body, with headers of its own, and reads the whole answer.
     pub(crate) fn post(&mut self, path: &str, headers: &str, body: &[u8]) -> Result<(u16, &[u8])> {
         let head = format!(
-            "POST {path} HTTP/1.1\r\nHost: {}\r\n{headers}Content-Length: {}\r\n\r\n",
+            "POST {path} HTTP/1.1\r\nHost: {}\r\n{}{headers}Content-Length: {}\r\n\r\n",
             self.address,
+            self.login,
             body.len()
         );
         let stream = self.stream.get_mut();

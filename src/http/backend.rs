@@ -69,8 +69,8 @@ pub trait Backend: TaggedSeries + EventLog + Send + Sync + 'static {
         visit: &mut dyn FnMut(Node<'_>),
     ) -> Result<(), QueryError>;
 
-    /// All metric names in order. Each call of the stream returns up to so many, and none at the end.
-    fn names(&self) -> NameStream;
+    /// The metric names that begin with a text, in order. Each call of the stream returns up to so many, and none at the end.
+    fn names(&self, begin: &str) -> NameStream;
 
     /// The series of a request, with a reading of their slots. A server that keeps no aggregates has a point in each slot.
     fn read(

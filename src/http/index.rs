@@ -25,7 +25,7 @@ pub(super) async fn handle(Seen(api): Seen, call: Call) -> Result<Response, Fail
         None => ("[".to_owned(), "]"),
     };
     let listing =
-        Listing { names: api.backend.names(), wrapping, opening, closing, begun: false, ended: false };
+        Listing { names: api.backend.names(""), wrapping, opening, closing, begun: false, ended: false };
     let mut response = reply::body(StatusCode::OK, content_type, pieces::body(listing));
     reply::never_cached(&mut response);
     Ok(response)

@@ -1,10 +1,12 @@
-//! What is known of metrics with tags: their series, their tags, and the values of these.
+//! What is known of metrics with tags: their series, and the values of their tags.
+
+use std::ops::Range;
 
 use parking_lot::RwLockReadGuard;
 use roaring::RoaringBitmap;
 
-use super::tagged::{NAME, TagSize, pause};
-use super::tags::Tag;
+use super::tagged::{NAME, pause};
+use super::tags::Ids;
 use super::{CHECK_EVERY, Index, Sight};
 use plumbago_model::{Cancel, MetricId, QueryError};
 
@@ -20,12 +22,28 @@ pub struct Excerpt<'a> {
 }
 
 /// A value of a tag, and the series that have it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Members {
     /// The value.
     pub value: String,
-    /// The series.
-    pub ids: Vec<MetricId>,
+    ids: RoaringBitmap,
+}
+
+impl Members {
+    /// How many series there are; at least one.
+    pub fn count(&self) -> u64 {
+        self.ids.len()
+    }
+
+    /// How many of their ids are in a range.
+    pub fn count_within(&self, range: Range<u32>) -> u64 {
+        self.ids.range_cardinality(range)
+    }
+
+    /// Those of their ids that are in a range, ascending.
+    pub fn ids_within(&self, range: Range<u32>) -> impl Iterator<Item = MetricId> + '_ {
+        self.ids.range(range).map(MetricId)
+    }
 }
 
 impl Sight<'_> {
@@ -39,7 +57,37 @@ impl Sight<'_> {
     ) -> Result<Vec<Members>, QueryError> {
         let mut index = self.read();
         let among = self.series_among(&mut index, metric, cancel)?;
-        let mut found: Vec<Members> = Vec::new();
+        self.excerpt(&mut index, tag, excerpt, cancel, |value, of_value| {
+            let mut ids = RoaringBitmap::new();
+            of_value.add_to(&mut ids);
+            if let Some(among) = &among {
+                ids &= among;
+            }
+            cancel.take(ids.serialized_size() + value.len())?;
+            Ok((!ids.is_empty()).then(|| Members { value: value.to_owned(), ids }))
+        })
+    }
+
+    /// Metrics that have series, in order.
+    pub fn metrics(self, excerpt: Excerpt<'_>, cancel: &Cancel) -> Result<Vec<String>, QueryError> {
+        let mut index = self.read();
+        let among = self.covered_if_confined(&mut index, cancel)?;
+        self.excerpt(&mut index, NAME, excerpt, cancel, |value, ids| {
+            cancel.take(value.len() + size_of::<String>())?;
+            Ok(among.as_ref().is_none_or(|among| ids.meets(among)).then(|| value.to_owned()))
+        })
+    }
+
+    /// What `make` makes of the values of a tag, in order.
+    fn excerpt<T>(
+        self,
+        index: &mut RwLockReadGuard<'_, Index>,
+        tag: &str,
+        excerpt: Excerpt<'_>,
+        cancel: &Cancel,
+        mut make: impl FnMut(&str, &Ids) -> Result<Option<T>, QueryError>,
+    ) -> Result<Vec<T>, QueryError> {
+        let mut found = Vec::new();
         if !self.has_tag(tag) {
             return Ok(found);
         }
@@ -53,15 +101,7 @@ impl Sight<'_> {
                 if found.len() >= excerpt.limit {
                     return Ok(found);
                 }
-                let mut own = RoaringBitmap::new();
-                ids.add_to(&mut own);
-                if let Some(among) = &among {
-                    own &= among;
-                }
-                if !own.is_empty() {
-                    cancel.take(own.len() as usize * size_of::<MetricId>() + value.len())?;
-                    found.push(Members { value: value.to_owned(), ids: own.iter().map(MetricId).collect() });
-                }
+                found.extend(make(value, ids)?);
                 seen += 1;
                 next = (seen == CHECK_EVERY).then(|| value.to_owned());
             }
@@ -69,30 +109,12 @@ impl Sight<'_> {
                 return Ok(found);
             }
             last = next;
-            pause(&mut index, cancel)?;
+            pause(index, cancel)?;
         }
-    }
-
-    /// The tags that series of a metric have, in order, with how many values and how many of its series have them.
-    pub fn tags_of(self, metric: &str, cancel: &Cancel) -> Result<Vec<TagSize>, QueryError> {
-        let mut index = self.read();
-        let Some(own) = self.series_among(&mut index, Some(metric), cancel)? else { return Ok(Vec::new()) };
-        let mut sizes = Vec::new();
-        let tags: Vec<String> = index.tags.with_prefix("").map(|(tag, _)| tag.to_owned()).collect();
-        for tag in tags.into_iter().filter(|tag| tag != NAME && self.has_tag(tag)) {
-            pause(&mut index, cancel)?;
-            let Some(of_tag) = index.tags.get(&tag) else { continue };
-            let metrics = of_tag.metrics.intersection_len(&own);
-            if metrics > 0 {
-                let values = values_among(of_tag, &own);
-                sizes.push(TagSize { tag, values, metrics });
-            }
-        }
-        Ok(sizes)
     }
 
     /// The series of a metric that somebody sees; all that they see without one, unless that is everything.
-    fn series_among(
+    pub(super) fn series_among(
         self,
         index: &mut RwLockReadGuard<'_, Index>,
         metric: Option<&str>,
@@ -108,21 +130,13 @@ impl Sight<'_> {
     }
 }
 
-/// How many values of a tag some series have.
-fn values_among(of_tag: &Tag, own: &RoaringBitmap) -> usize {
-    if of_tag.metrics.is_subset(own) {
-        return of_tag.len();
-    }
-    of_tag.with_prefix("", None).filter(|(_, ids)| ids.meets(own)).count()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::index::SharedIndex;
 
     #[test]
-    fn values_and_tags_are_listed_with_their_series() {
+    fn values_are_listed_with_their_series() {
         let names = ["cpu;dc=e;host=a", "cpu;dc=e;host=b", "cpu;host=c", "mem;host=a", "mem;rack=1", "plain"];
         let mut index = Index::new();
         for (id, name) in (0..).zip(names) {
@@ -132,7 +146,7 @@ mod tests {
         let members = |tag: &str, metric: Option<&str>, prefix: &str, after: Option<&str>, limit| {
             let excerpt = Excerpt { prefix, after, limit };
             let found = index.all().members(tag, metric, excerpt, &Cancel::never()).unwrap();
-            found.iter().map(|one| format!("{} {}", one.value, one.ids.len())).collect::<Vec<_>>()
+            found.iter().map(|one| format!("{} {}", one.value, one.count())).collect::<Vec<_>>()
         };
         assert_eq!(members("name", None, "", None, 9), ["cpu 3", "mem 2"]);
         assert_eq!(members("name", None, "m", None, 9), ["mem 2"]);
@@ -143,12 +157,14 @@ mod tests {
         assert_eq!(members("host", Some("mem"), "", None, 9), ["a 1"]);
         assert_eq!(members("host", Some("none"), "", None, 9), [""; 0]);
         assert_eq!(members("none", Some("cpu"), "", None, 9), [""; 0]);
-        let tags = |metric: &str| {
-            let found = index.all().tags_of(metric, &Cancel::never()).unwrap();
-            found.iter().map(|one| format!("{} {} {}", one.tag, one.values, one.metrics)).collect::<Vec<_>>()
+        let metrics = |prefix: &str, after: Option<&str>, limit| {
+            index.all().metrics(Excerpt { prefix, after, limit }, &Cancel::never()).unwrap()
         };
-        assert_eq!(tags("cpu"), ["dc 1 2", "host 3 3"]);
-        assert_eq!(tags("mem"), ["host 1 1", "rack 1 1"]);
-        assert_eq!(tags("none"), [""; 0]);
+        assert_eq!(metrics("", None, 9), ["cpu", "mem"]);
+        assert_eq!(
+            (metrics("", Some("cpu"), 9), metrics("c", None, 9)),
+            (vec!["mem".into()], vec!["cpu".into()])
+        );
+        assert_eq!(metrics("", None, 1), ["cpu"]);
     }
 }

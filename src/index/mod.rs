@@ -17,6 +17,8 @@
 //! | `tagged.rs` | finding by tags                                                                          |
 //! | `cardinality.rs` | where all the metrics come from                                                     |
 //! | `catalog.rs` | the metrics with tags, and their tags                                                  |
+//! | `inside.rs` | which metrics are inside of scopes                                                       |
+//! | `sizes.rs`  | how many values the tags of metrics have                                               |
 //! | `ranking.rs` | which of them are busy, new, or never read                                               |
 //!
 //! Names are canonical by the time they arrive here. A tagged name (one with a `;`) is found by its exact text and by its
@@ -25,6 +27,7 @@
 mod cardinality;
 mod catalog;
 mod found;
+mod inside;
 mod listing;
 mod loading;
 mod plan;
@@ -32,6 +35,7 @@ mod ranking;
 mod search;
 mod shared;
 mod sight;
+mod sizes;
 mod table;
 mod tagged;
 mod tags;
@@ -72,6 +76,8 @@ pub struct Index {
     tree: Tree,
     /// For tagged names, which are not in the tree.
     tags: Tags,
+    /// Another one whenever an id may mean another name than before.
+    generation: u64,
 }
 
 /// Why a metric was not added to the index.
@@ -146,8 +152,16 @@ impl Index {
 
     /// Adds a metric. Ids should be dense: every id below the largest takes memory.
     pub fn insert(&mut self, id: MetricId, name: &str) -> Result<(), InsertError> {
+        let id_end = self.names.id_end();
         claim(&mut self.names, id, name)?;
+        // New metrics have higher ids than all before. This one had another name, or comes late.
+        self.generation += u64::from((id.0 as usize) < id_end);
         self.place(id, name).inspect_err(|_| self.names.remove(id.0))
+    }
+
+    /// Is the same for as long as each id means one name, or none any more.
+    fn generation(&self) -> u64 {
+        self.generation
     }
 
     /// Forgets a metric, and the directories that are empty without it. False when there is no such metric.

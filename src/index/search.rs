@@ -41,6 +41,8 @@ pub(super) struct Search<'g> {
     limits: FindLimits,
     /// What is outside of it is not there.
     scope: Arc<Scope>,
+    /// Only what begins so.
+    begin: Begin,
     /// The branch to start next.
     branch: usize,
     plan: Option<GlobPlan<'g>>,
@@ -55,6 +57,14 @@ pub(super) struct Search<'g> {
     branch_hits: usize,
     /// Hits of this branch that are known but not reached yet.
     pending: usize,
+}
+
+/// How paths begin: with a directory, and then with the first bytes of a component in it.
+#[derive(Default)]
+struct Begin {
+    /// It ends with a dot, unless it is the top of the tree.
+    dir: String,
+    component: String,
 }
 
 /// A directory being read.
@@ -82,8 +92,16 @@ struct Item {
 
 #[derive(Clone, Copy)]
 enum Task {
-    Hit { leaf: Option<MetricId>, directory: bool },
-    Descend { dir: DirId, states: u64 },
+    Hit {
+        leaf: Option<MetricId>,
+        directory: bool,
+    },
+    /// `inside` if all of the directory is inside of the scope.
+    Descend {
+        dir: DirId,
+        states: u64,
+        inside: bool,
+    },
 }
 
 impl<'g> Search<'g> {
@@ -93,6 +111,7 @@ impl<'g> Search<'g> {
             collect,
             limits,
             scope: Arc::clone(scope),
+            begin: Begin::default(),
             branch: 0,
             plan: None,
             frames: Vec::new(),
@@ -102,6 +121,14 @@ impl<'g> Search<'g> {
             branch_hits: 0,
             pending: 0,
         }
+    }
+
+    /// Only paths that begin with this text, which may end inside of a component. The glob has to be `**`: it is matched from there on.
+    pub(super) fn beginning(mut self, text: &str) -> Self {
+        let component = text.rfind('.').map_or(0, |dot| dot + 1);
+        let (dir, component) = text.split_at(component);
+        self.begin = Begin { dir: dir.to_owned(), component: component.to_owned() };
+        self
     }
 
     /// Continues for about `budget` children, unless cancelled. True when the walk is finished.
@@ -152,7 +179,7 @@ impl<'g> Search<'g> {
     }
 
     fn next_branch(&mut self, tree: &Tree) -> Result<bool, QueryError> {
-        let Some(root) = sight::root(tree, &self.scope) else { return Ok(false) };
+        let Some(root) = self.root(tree) else { return Ok(false) };
         while let Some(branch) = self.glob.branches().get(self.branch) {
             if self.hits.len() > self.limits.max_hits {
                 self.merge_hits()?;
@@ -160,12 +187,24 @@ impl<'g> Search<'g> {
             self.branch += 1;
             self.branch_hits = self.hits.len();
             self.plan = GlobPlan::new(branch, tree);
-            if self.plan.is_some() && self.enter(root, branch.start()) {
+            self.path.clear();
+            self.path.extend_from_slice(self.begin.dir.as_bytes());
+            if self.plan.is_some() && self.enter(root, branch.start(), self.scope.takes_all()) {
                 return Ok(true);
             }
         }
         self.merge_hits()?;
         Ok(false)
+    }
+
+    /// The directory where it begins.
+    fn root(&self, tree: &Tree) -> Option<DirId> {
+        let top = self.scope.root();
+        match self.begin.dir.strip_suffix('.') {
+            None => sight::root(tree, &self.scope),
+            Some(dir) if top.is_empty() => tree.find_dir(dir),
+            Some(dir) => tree.find_dir(&[top, ".", dir].concat()),
+        }
     }
 
     /// Merges the hits of several branches, each name once.
@@ -183,9 +222,10 @@ impl<'g> Search<'g> {
         }
     }
 
-    /// False if nothing in there can be inside of the scope.
-    fn enter(&mut self, dir: DirId, states: u64) -> bool {
-        let trail = match self.place_of_path() {
+    /// False if nothing in there can be inside of the scope. Below a directory that is inside, nobody has to look.
+    fn enter(&mut self, dir: DirId, states: u64, inside: bool) -> bool {
+        let place = || self.scope.place(&String::from_utf8_lossy(&self.path));
+        let trail = match if inside { Place::Inside } else { place() } {
             Place::Inside => None,
             Place::Above(trail) => Some(trail),
             Place::Outside => return false,
@@ -194,14 +234,6 @@ impl<'g> Search<'g> {
         let path_len = self.path.len();
         self.frames.push(Frame { dir, states, path_len, trail, scan: Some(0), items: at..at });
         true
-    }
-
-    fn place_of_path(&self) -> Place {
-        // Almost always, and then without a look at the path.
-        if self.scope.takes_all() {
-            return Place::Inside;
-        }
-        self.scope.place(&String::from_utf8_lossy(&self.path))
     }
 
     /// Reads up to `budget` children of the innermost directory, from position `from` on. Returns how many it read.
@@ -264,7 +296,7 @@ impl<'g> Search<'g> {
         // If the plan needs only a few known children, touch those as well.
         let Some(plan) = &self.plan else { return };
         for item in &self.items[from..end] {
-            let Task::Descend { dir, states } = item.task else { continue };
+            let Task::Descend { dir, states, .. } = item.task else { continue };
             for &component in plan.lookup(states).unwrap_or_default().iter().take(WANTED_AHEAD) {
                 if let Some(below) = tree.child(dir, component).and_then(Child::dir) {
                     tree.warm(below);
@@ -284,6 +316,10 @@ impl<'g> Search<'g> {
         next: u64,
     ) {
         let component = child.component;
+        let begins = || tree.text(component).starts_with(&self.begin.component);
+        if self.frames.len() == 1 && !self.begin.component.is_empty() && !begins() {
+            return;
+        }
         let place = trail.map_or(Place::Inside, |trail| self.scope.step(trail, tree.text(component)));
         if matches!(place, Place::Outside) {
             return;
@@ -303,7 +339,8 @@ impl<'g> Search<'g> {
         if let Some(dir) = down
             && branch.goes_on(next)
         {
-            self.items.push(Item::new(component, Task::Descend { dir, states: next }, tree));
+            let inside = matches!(place, Place::Inside);
+            self.items.push(Item::new(component, Task::Descend { dir, states: next, inside }, tree));
         }
     }
 
@@ -315,11 +352,11 @@ impl<'g> Search<'g> {
                 self.pending -= 1;
                 self.hits.push(&self.path, text, leaf, directory);
             }
-            Task::Descend { dir, states } => {
+            Task::Descend { dir, states, inside } => {
                 let len = self.path.len();
                 self.path.extend_from_slice(text);
                 self.path.push(b'.');
-                if !self.enter(dir, states) {
+                if !self.enter(dir, states, inside) {
                     self.path.truncate(len);
                 }
             }

@@ -2,8 +2,10 @@
 
 use std::sync::{Arc, LazyLock};
 
-use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+use parking_lot::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+use super::inside::{Bits, PerScope, Sets};
+use super::sizes::KnownSizes;
 use super::{Asked, FindLimits, Findings, Index, Sight};
 use plumbago_model::glob::Glob;
 use plumbago_model::{Cancel, MetricId, QueryError, Scope};
@@ -14,12 +16,17 @@ static EVERYTHING: LazyLock<Arc<Scope>> = LazyLock::new(Arc::default);
 #[derive(Debug, Default)]
 pub struct SharedIndex {
     pub(super) index: RwLock<Index>,
+    pub(super) sizes: Mutex<KnownSizes>,
+    /// What is inside for those who ask by tags.
+    pub(super) insides: Mutex<PerScope<Sets>>,
+    /// What is inside for those who send.
+    pub(super) senders: Mutex<PerScope<Bits>>,
 }
 
 impl SharedIndex {
     /// Shares an index.
     pub fn new(index: Index) -> Self {
-        Self { index: RwLock::new(index) }
+        Self { index: RwLock::new(index), ..Self::default() }
     }
 
     /// For looking up names. Others may read at the same time. Hold it for one batch at most.

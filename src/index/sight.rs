@@ -6,15 +6,19 @@
 
 use std::sync::Arc;
 
-use parking_lot::RwLockReadGuard;
+use parking_lot::{Mutex, RwLockReadGuard};
 use roaring::RoaringBitmap;
 
 use super::search::{Accept, Collect, Search};
+use super::sizes::KnownSizes;
 use super::tags::Ids;
 use super::tree::{DirId, Tree};
 use super::{CHECK_EVERY, FindLimits, Findings, Index, NameWalk, SharedIndex};
 use plumbago_model::glob::Glob;
 use plumbago_model::{Cancel, MetricId, Place, QueryError, Scope, Tenant};
+
+/// So many names are compared with a scope as soon as what is known of them is looked up.
+const FEW: u64 = 16;
 
 /// An index, and what of it somebody may see.
 #[derive(Clone, Copy)]
@@ -39,6 +43,10 @@ impl<'a> Sight<'a> {
 
     pub(super) fn read(self) -> RwLockReadGuard<'a, Index> {
         self.index.read()
+    }
+
+    pub(super) fn known_sizes(self) -> &'a Mutex<KnownSizes> {
+        &self.index.sizes
     }
 
     /// The metrics and directories that match, sorted by path. A tagged name is found when the pattern is exactly that
@@ -129,18 +137,41 @@ impl<'a> Sight<'a> {
         if self.scope.takes_all() {
             return Ok(());
         }
-        let mut kept = RoaringBitmap::new();
+        if ids.len() <= FEW {
+            *ids = self.compare(index, ids, cancel)?;
+            return Ok(());
+        }
+        let generation = index.generation();
+        let (mut kept, unknown) = self.index.insides.lock().of(generation, self.scope).split(ids);
+        if !unknown.is_empty() {
+            let inside = self.compare(index, &unknown, cancel)?;
+            if index.generation() == generation {
+                self.index.insides.lock().of(generation, self.scope).keep(&unknown, &inside);
+            }
+            kept |= inside;
+        }
+        *ids = kept;
+        Ok(())
+    }
+
+    /// Those of some metrics that are inside, by their names.
+    fn compare(
+        self,
+        index: &mut RwLockReadGuard<'_, Index>,
+        ids: &RoaringBitmap,
+        cancel: &Cancel,
+    ) -> Result<RoaringBitmap, QueryError> {
+        let mut inside = RoaringBitmap::new();
         for (nth, id) in ids.iter().enumerate() {
             if nth % CHECK_EVERY == CHECK_EVERY - 1 {
                 cancel.check()?;
                 RwLockReadGuard::bump(index);
             }
             if index.name(MetricId(id)).is_some_and(|name| self.scope.covers(name)) {
-                kept.insert(id);
+                inside.insert(id);
             }
         }
-        *ids = kept;
-        Ok(())
+        Ok(inside)
     }
 }
 

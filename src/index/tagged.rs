@@ -342,7 +342,7 @@ fn narrow_by_name(
 }
 
 /// Visits the values of a tag that begin with `prefix`, in order, for as long as `visit` wants more.
-fn each_value(
+pub(super) fn each_value(
     index: &mut RwLockReadGuard<'_, Index>,
     tag: &str,
     prefix: &str,

@@ -18,6 +18,8 @@ const FEW: usize = 16;
 pub(super) struct Tags {
     metrics: RoaringBitmap,
     tags: BTreeMap<Box<str>, Tag>,
+    /// Another one after every change.
+    version: u64,
 }
 
 /// One tag, the metric's own name (`name`) among them.
@@ -42,6 +44,11 @@ impl Tags {
         &self.metrics
     }
 
+    /// Is the same for as long as there is no change.
+    pub(super) fn version(&self) -> u64 {
+        self.version
+    }
+
     /// All tags in order, from the first that starts with `prefix` to the last of all.
     pub(super) fn with_prefix<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = (&'a str, &'a Tag)> {
         from(&self.tags, prefix).take_while(move |(tag, _)| tag.starts_with(prefix))
@@ -56,6 +63,7 @@ impl Tags {
         if !name::is_tagged(name) {
             return;
         }
+        self.version += 1;
         self.metrics.insert(id);
         for (tag, value) in name::tags(name) {
             if !self.tags.contains_key(tag) {
@@ -72,6 +80,7 @@ impl Tags {
         if !self.metrics.remove(id) {
             return;
         }
+        self.version += 1;
         for (tag, value) in name::tags(name) {
             let Some(found) = self.tags.get_mut(tag) else { continue };
             found.remove(id, value);
@@ -141,6 +150,14 @@ impl Ids {
             Ids::Few(list) => list.len() as u64,
             Ids::Many(bitmap) => bitmap.len(),
         }
+    }
+
+    /// Visits them in order for as long as `visit` wants more.
+    pub(super) fn each_while(&self, mut visit: impl FnMut(u32) -> bool) {
+        let _ = match self {
+            Ids::Few(list) => list.iter().all(|&id| visit(id)),
+            Ids::Many(bitmap) => bitmap.iter().all(visit),
+        };
     }
 
     /// Adds them to a set.

@@ -49,7 +49,10 @@ fn paths(index: &SharedIndex, pattern: &str) -> Vec<String> {
 }
 
 fn names(index: &SharedIndex, chunk: usize) -> Vec<String> {
-    let mut walk = NameWalk::new();
+    walked(NameWalk::new(), index, chunk)
+}
+
+fn walked(mut walk: NameWalk, index: &SharedIndex, chunk: usize) -> Vec<String> {
     let mut names = Vec::new();
     loop {
         let next = walk.next_chunk(&index.read(), chunk);
@@ -311,7 +314,11 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
     #[test]
-    fn find_agrees_with_a_set_of_names(ops in prop::collection::vec(op(), 1..120), budget in 1_usize..40) {
+    fn find_agrees_with_a_set_of_names(
+        ops in prop::collection::vec(op(), 1..120),
+        budget in 1_usize..40,
+        begin in "[ab-]{0,2}(\\.[abl-]{0,2}){0,2}",
+    ) {
         let shared = SharedIndex::default();
         let mut model: BTreeMap<String, u32> = BTreeMap::new();
         for (id, op) in (0..).zip(ops) {
@@ -340,6 +347,8 @@ proptest! {
         }
         let all: Vec<String> = model.keys().cloned().collect();
         prop_assert_eq!(names(&shared, budget), all);
+        let some: Vec<String> = model.keys().filter(|name| name.starts_with(&begin)).cloned().collect();
+        prop_assert_eq!(walked(NameWalk::beginning(&Arc::default(), &begin), &shared, budget), some, "{}", begin);
         for (name, id) in &model {
             prop_assert_eq!(shared.read().lookup(name.as_bytes()), Some(MetricId(*id)));
         }

@@ -27,8 +27,14 @@ impl NameWalk {
 
     /// A walk over those of them that are inside of a scope.
     pub fn within(scope: &Arc<Scope>) -> Self {
-        let limits = FindLimits::NONE;
-        Self { search: Search::new(&EVERYTHING, Collect::Leaves, limits, scope), done: false }
+        Self::beginning(scope, "")
+    }
+
+    /// A walk over those of these that begin with a text. It goes straight to the directory where they are.
+    pub fn beginning(scope: &Arc<Scope>, text: &str) -> Self {
+        let search = Search::new(&EVERYTHING, Collect::Leaves, FindLimits::NONE, scope).beginning(text);
+        // No name has an empty component.
+        Self { search, done: text.starts_with('.') || text.contains("..") }
     }
 
     /// Up to `limit` names; none when there are no more. `index` must be the same in all calls.

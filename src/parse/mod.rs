@@ -7,6 +7,7 @@
 )]
 
 pub mod ceres;
+mod items;
 pub mod labelled;
 mod limits;
 mod number;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+use crate::parse::labelled::telnet::Told;
 use plumbago_model::{Batch, Point};
 
 /// Size of one read. Large enough to make calls rare, small enough to stay in the second-level cache together with
@@ -27,7 +28,13 @@ pub(super) struct Scratch {
 
 /// The memory of a batch between its uses.
 #[derive(Debug, Default)]
-pub(super) struct Spare(Vec<(&'static str, Point)>);
+pub(super) struct Spare {
+    entries: Entries,
+    /// What lines of metrics with tags said.
+    told: Told,
+}
+
+type Entries = Vec<(&'static str, Point)>;
 
 /// A borrowed buffer; returned when dropped.
 #[derive(Debug)]
@@ -71,7 +78,18 @@ impl DerefMut for Loan {
 impl Spare {
     /// An empty batch.
     pub(super) fn batch<'a>(&mut self) -> Batch<'a> {
-        Batch { entries: std::mem::take(&mut self.0), ..Batch::default() }
+        Batch { entries: std::mem::take(&mut self.entries), ..Batch::default() }
+    }
+
+    /// Nothing was told yet.
+    pub(super) fn told(&mut self) -> Told {
+        std::mem::take(&mut self.told)
+    }
+
+    /// Keeps the memory of what was told.
+    pub(super) fn keep_told(&mut self, mut told: Told) {
+        told.clear();
+        self.told = told;
     }
 
     /// Keeps the memory of a finished batch.
@@ -80,7 +98,7 @@ impl Spare {
         entries.clear();
         // Nothing is left to convert, and collecting into the same layout keeps the allocation: this changes the
         // lifetime in the type and nothing else.
-        self.0 =
+        self.entries =
             entries.into_iter().map(|_| -> (&'static str, Point) { unreachable!("was cleared") }).collect();
     }
 }

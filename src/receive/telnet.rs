@@ -7,7 +7,7 @@ use super::intake::Intake;
 use super::lines::Lines;
 use super::stop::Stop;
 use crate::config::Ingest;
-use crate::parse::labelled::telnet::{self, Told};
+use crate::parse::labelled::telnet;
 use plumbago_model::Reject;
 
 /// What is told to those who ask for the version.
@@ -26,20 +26,24 @@ impl Protocol for TelnetLines {
         Self { lines: Lines::new(config.max_line_bytes), versions: 0 }
     }
 
-    async fn feed(&mut self, read: &[u8], _: &mut Spare, intake: &Intake, stop: &mut Stop) -> Next {
+    async fn feed(&mut self, read: &[u8], spare: &mut Spare, intake: &Intake, stop: &mut Stop) -> Next {
         let too_long = |line: &[u8]| intake.refuse_whole(Reject::LineTooLong, line, &"no line end in sight");
         let whole = self.lines.feed(read, too_long);
         let limits = intake.limits();
-        let mut told = Told::default();
+        let mut told = spare.told();
         for part in [whole.joined, whole.rest] {
             telnet::parse_lines(part, &limits, &mut told, |reason, line| intake.refuse(reason, line));
         }
         for gathered in &told.gathered {
-            intake.deliver(&gathered.batch(), stop).await;
+            let batch = gathered.batch_in(spare.batch());
+            intake.deliver(&batch, stop).await;
+            spare.keep(batch);
             intake.telemetry.values_rounded.add(gathered.rounded);
         }
         intake.telemetry.points_received.add(told.lines);
         self.versions = told.versions;
+        spare.keep_told(told);
+        self.lines.release();
         Next::Read
     }
 

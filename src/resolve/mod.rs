@@ -104,8 +104,8 @@ impl Resolver {
         self.refuse_new.store(refuse, Ordering::Relaxed);
     }
 
-    /// The points of `batch` by metric, in their order, and the names that were refused. Without a sender they are this server's own,
-    /// which no quota refuses.
+    /// The points of `batch` by metric, in their order, and the names that were refused: no sender gets at a metric outside of their
+    /// scope. Without a sender they are this server's own, which no quota refuses.
     pub fn resolve(
         &self,
         batch: &Batch<'_>,
@@ -114,10 +114,17 @@ impl Resolver {
     ) -> Result<Resolved, PointsError> {
         let mut resolved = Resolved { deletions: self.points.deletions(), ..Resolved::default() };
         let mut ids = Vec::with_capacity(batch.len());
-        self.index.read().lookup_many(batch.entries.iter().map(|(name, _)| *name), &mut ids);
+        let index = self.index.read();
+        index.lookup_many(batch.entries.iter().map(|(name, _)| *name), &mut ids);
+        let outside = sender.map(|by| self.index.places_outside(&index, &by.scope, &ids)).unwrap_or_default();
+        drop(index);
         let mut paid = Vec::new();
         if ids.iter().any(Option::is_none) {
             paid = self.resolve_misses(batch, sender, now, &mut ids, &mut resolved.refused)?;
+        }
+        for at in outside {
+            ids[at] = None;
+            resolved.refused.push((at, Reject::OutOfScope));
         }
         if let Some(sender) = sender.filter(|_| self.quotas.meter_points()) {
             resolved.charge = Some(self.charge(sender, now, &mut ids, &paid, &mut resolved.refused));
@@ -243,8 +250,11 @@ impl Resolver {
     ) -> Result<Vec<usize>, PointsError> {
         let max_bytes = self.limits.max_name_bytes.min(MAX_NAME_BYTES);
         let mut canonical: Vec<(usize, Cow<'_, str>)> = Vec::new();
+        let is_inside =
+            |name: &str| sender.is_none_or(|by| by.scope.is_everything() || by.scope.covers(name));
         for (at, &(raw, _)) in batch.entries.iter().enumerate().filter(|(at, _)| ids[*at].is_none()) {
             match name::canonical(raw, max_bytes) {
+                Ok(name) if !is_inside(&name) => refused.push((at, Reject::OutOfScope)),
                 Ok(name) => canonical.push((at, name)),
                 Err(error) => refused.push((at, Reject::from(&error))),
             }

@@ -8,6 +8,7 @@
 //! ones, which hold most of the points, without a lock and without delaying senders.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -183,6 +184,12 @@ impl Head {
     /// Are there no points of this metric?
     pub(super) fn is_empty_of(&self, id: MetricId) -> bool {
         self.states.get(id.index()).is_none_or(|state| state.newest == NONE) && self.direct(id).is_empty()
+    }
+
+    /// The spans of the metrics of a range of ids; of those that are not there it is empty.
+    pub(super) fn spans(&self, ids: Range<u32>) -> impl Iterator<Item = Span> + '_ {
+        let states = self.states.get(ids.start as usize..(ids.end as usize).min(self.states.len()));
+        states.unwrap_or_default().iter().map(|state| state.span)
     }
 
     /// No metric has this id or a higher one.

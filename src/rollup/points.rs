@@ -360,6 +360,13 @@ impl Points {
         ids.iter().map(|&id| memory.live.state(id).map_or(Span::EMPTY, |s| s.span)).collect()
     }
 
+    /// The spans of all metrics of a range of ids, in the place of those in `spans`. Where most of them are wanted this is quicker.
+    pub fn spans_within(&self, ids: Range<u32>, spans: &mut Vec<Span>) {
+        spans.clear();
+        spans.reserve(ids.len());
+        spans.extend(self.memory.lock().live.spans(ids));
+    }
+
     /// Drops metrics from memory only, as a replay of the log does.
     pub(super) fn forget(&self, ids: &[MetricId]) {
         let mut memory = self.memory.lock();

@@ -69,8 +69,8 @@ impl Backend for Engine {
         self.find_within(&Arc::default(), query, window, cancel, visit)
     }
 
-    fn names(&self) -> NameStream {
-        self.names_within(&Arc::default())
+    fn names(&self, begin: &str) -> NameStream {
+        self.names_within(&Arc::default(), begin)
     }
 
     fn read(
@@ -148,10 +148,10 @@ pub(super) const UNKNOWN_DIRECTORIES: &str = "who is confined to some metrics ca
                                    store.cassandra.index = \"memory\", or wait until the names of the cluster are loaded";
 
 impl Engine {
-    /// The names that are inside of a scope.
-    pub(super) fn names_within(&self, scope: &Arc<Scope>) -> NameStream {
+    /// The names that are inside of a scope and begin with a text.
+    pub(super) fn names_within(&self, scope: &Arc<Scope>, begin: &str) -> NameStream {
         let index = Arc::clone(&self.index);
-        let mut walk = NameWalk::within(scope);
+        let mut walk = NameWalk::beginning(scope, begin);
         Box::new(move |limit| walk.next_chunk(&index.read(), limit))
     }
 

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::engine::Engine;
 use crate::http::{Catalog, CatalogQuery};
-use crate::index::{Excerpt, Members};
+use crate::index::{Excerpt, Members, TagSize};
 use plumbago_model::labelled::{self, plain};
 use plumbago_model::{Cancel, QueryError, Scope, Span, Stage};
 
@@ -22,6 +22,9 @@ const PARTITION_SLOTS: u32 = 2000;
 
 /// Bytes of a row in a cluster before it is compressed, with all that Cassandra adds to it.
 const ROW_BYTES: u32 = 40;
+
+/// Ids whose spans are copied at once.
+const SPANS_AT_ONCE: u32 = 1 << 16;
 
 /// The type of all values.
 const DATA_TYPE: &str = "double";
@@ -46,16 +49,6 @@ impl Engine {
         }
     }
 
-    /// A page of metrics.
-    fn page(
-        &self,
-        scope: &Arc<Scope>,
-        query: &CatalogQuery,
-        cancel: &Cancel,
-    ) -> Result<(Vec<Members>, Option<String>), QueryError> {
-        self.page_of("name", None, scope, query, cancel)
-    }
-
     /// A page of values, and the last of them if there may be more.
     fn page_of(
         &self,
@@ -65,11 +58,43 @@ impl Engine {
         query: &CatalogQuery,
         cancel: &Cancel,
     ) -> Result<(Vec<Members>, Option<String>), QueryError> {
-        let excerpt = Excerpt { prefix: &query.prefix, after: query.after.as_deref(), limit: query.limit };
-        let found = self.sight(scope)?.members(tag, metric, excerpt, cancel)?;
+        let found = self.sight(scope)?.members(tag, metric, excerpt(query), cancel)?;
         let last = found.last().filter(|_| found.len() == query.limit);
         let next = last.map(|last| last.value.clone());
         Ok((found, next))
+    }
+
+    /// Shows `visit` the span of each series of a page, with the place of its value. Memory is locked for a piece of ids at a time, and
+    /// only to copy them.
+    fn each_span(
+        &self,
+        page: &[Members],
+        cancel: &Cancel,
+        mut visit: impl FnMut(usize, Span),
+    ) -> Result<(), QueryError> {
+        let (bound, mut spans) = (self.points.id_bound(), Vec::new());
+        for from in (0..bound).step_by(SPANS_AT_ONCE as usize) {
+            cancel.check()?;
+            let range = from..bound.min(from.saturating_add(SPANS_AT_ONCE));
+            let wanted: u64 = page.iter().map(|members| members.count_within(range.clone())).sum();
+            if wanted == 0 {
+                continue;
+            }
+            if wanted < u64::from(SPANS_AT_ONCE / 16) {
+                for (place, members) in page.iter().enumerate() {
+                    let few = self.points.spans(&members.ids_within(range.clone()).collect::<Vec<_>>());
+                    few.into_iter().for_each(|span| visit(place, span));
+                }
+                continue;
+            }
+            self.points.spans_within(range.clone(), &mut spans);
+            for (place, members) in page.iter().enumerate() {
+                for id in members.ids_within(range.clone()) {
+                    visit(place, spans.get((id.0 - from) as usize).copied().unwrap_or(Span::EMPTY));
+                }
+            }
+        }
+        Ok(())
     }
 
     fn metrics_by_month(
@@ -79,38 +104,45 @@ impl Engine {
         query: &CatalogQuery,
         cancel: &Cancel,
     ) -> Result<Value, QueryError> {
-        let (page, next) = self.page(scope, query, cancel)?;
+        let (page, next) = self.page_of("name", None, scope, query, cancel)?;
         let seconds: Vec<(u32, u32)> = months.iter().copied().map(seconds_of).collect();
-        let mut listed: Vec<Vec<Value>> = vec![Vec::new(); months.len()];
-        for Members { value, ids } in page {
-            cancel.check()?;
-            let spans = self.points.spans(&ids);
-            for ((first, last), listed) in seconds.iter().zip(&mut listed) {
-                let inside = spans.iter().filter(|span| span.overlaps(*first, *last));
-                let (seen, series) = covered(
-                    inside.map(|span| Span { first: span.first.max(*first), last: span.last.min(*last) }),
-                );
-                if series > 0 {
-                    listed.push(json!({
-                        "metric": plain(&value),
-                        "first_seen": millis(seen.first),
-                        "last_seen": millis(seen.last),
-                        "data_types": [DATA_TYPE],
-                        "series": series,
-                    }));
-                }
+        cancel.take(months.len() * page.len() * size_of::<Seen>())?;
+        let mut seen = vec![vec![Seen::default(); page.len()]; months.len()];
+        self.each_span(&page, cancel, |place, span| {
+            // Months follow each other. Usually one is asked for.
+            let begin = match seconds.as_slice() {
+                [(_, last)] => usize::from(*last < span.first),
+                several => several.partition_point(|(_, last)| *last < span.first),
+            };
+            let months = seconds.iter().zip(&mut seen).skip(begin);
+            for ((first, last), seen) in months.take_while(|((first, _), _)| *first <= span.last) {
+                seen[place].add(Span { first: span.first.max(*first), last: span.last.min(*last) });
             }
-        }
-        let month = |(month, metrics): (&Date, Vec<Value>)| json!({ "month": month.strftime("%Y-%m").to_string(), "metrics": metrics });
-        let months: Vec<Value> = months.iter().zip(listed).map(month).collect();
+        })?;
+        let metric = |(members, seen): (&Members, &Seen)| {
+            (seen.series > 0).then(|| {
+                json!({
+                    "metric": plain(&members.value),
+                    "first_seen": millis(seen.span.first),
+                    "last_seen": millis(seen.span.last),
+                    "data_types": [DATA_TYPE],
+                    "series": seen.series,
+                })
+            })
+        };
+        let month = |(month, seen): (&Date, &Vec<Seen>)| {
+            let metrics: Vec<Value> = page.iter().zip(seen).filter_map(metric).collect();
+            json!({ "month": month.strftime("%Y-%m").to_string(), "metrics": metrics })
+        };
+        let months: Vec<Value> = months.iter().zip(&seen).map(month).collect();
         Ok(json!({ "months": months, "next": next }))
     }
 
     fn tags_of_metric(&self, scope: &Arc<Scope>, metric: &str, cancel: &Cancel) -> Result<Value, QueryError> {
-        let tags = self.sight(scope)?.tags_of(&labelled::metric(metric), cancel)?;
-        let tags = tags
-            .iter()
-            .map(|tag| json!({ "tag": plain(&tag.tag), "values": tag.values, "series": tag.metrics }));
+        let found = self.sight(scope)?.tags_of(&[&*labelled::metric(metric)], cancel)?;
+        let tags = found.iter().flat_map(|tags| tags.iter());
+        let tags =
+            tags.map(|tag| json!({ "tag": plain(&tag.tag), "values": tag.values, "series": tag.metrics }));
         Ok(json!({ "metric": metric, "tags": tags.collect::<Vec<_>>() }))
     }
 
@@ -123,17 +155,22 @@ impl Engine {
     ) -> Result<Value, QueryError> {
         let (key, stored) = (labelled::key(tag), labelled::metric(metric));
         let (page, next) = self.page_of(&key, Some(&stored), scope, query, cancel)?;
-        let value = |Members { value, ids }: Members| {
-            let (seen, _) = covered(self.points.spans(&ids).into_iter().filter(|span| *span != Span::EMPTY));
-            let seen = (seen != Span::EMPTY).then_some(seen);
+        let mut seen = vec![Seen::default(); page.len()];
+        self.each_span(&page, cancel, |place, span| {
+            if span != Span::EMPTY {
+                seen[place].add(span);
+            }
+        })?;
+        let value = |(members, seen): (&Members, &Seen)| {
+            let span = (seen.series > 0).then_some(seen.span);
             json!({
-                "value": plain(&value),
-                "series": ids.len(),
-                "first_seen": seen.map(|seen| millis(seen.first)),
-                "last_seen": seen.map(|seen| millis(seen.last)),
+                "value": plain(&members.value),
+                "series": members.count(),
+                "first_seen": span.map(|span| millis(span.first)),
+                "last_seen": span.map(|span| millis(span.last)),
             })
         };
-        let values: Vec<Value> = page.into_iter().map(value).collect();
+        let values: Vec<Value> = page.iter().zip(&seen).map(value).collect();
         Ok(json!({ "metric": metric, "tag": tag, "values": values, "next": next }))
     }
 
@@ -143,15 +180,16 @@ impl Engine {
         query: &CatalogQuery,
         cancel: &Cancel,
     ) -> Result<Value, QueryError> {
-        let (page, next) = self.page(scope, query, cancel)?;
-        let mut rows = Vec::new();
-        for Members { value, .. } in page {
-            for tag in self.sight(scope)?.tags_of(&value, cancel)? {
-                rows.push((value.clone(), tag));
-            }
+        let metrics = self.sight(scope)?.metrics(excerpt(query), cancel)?;
+        let next = metrics.last().filter(|_| metrics.len() == query.limit);
+        let names: Vec<&str> = metrics.iter().map(String::as_str).collect();
+        let tags = self.sight(scope)?.tags_of(&names, cancel)?;
+        let mut rows: Vec<(&str, &TagSize)> = Vec::new();
+        for (metric, tags) in names.iter().zip(&tags) {
+            rows.extend(tags.iter().map(|tag| (*metric, tag)));
         }
         rows.sort_by_key(|(_, tag)| Reverse(tag.values));
-        let row = |(metric, tag): &(String, crate::index::TagSize)| json!({ "metric": plain(metric), "tag": plain(&tag.tag), "values": tag.values, "series": tag.metrics });
+        let row = |(metric, tag): &(&str, &TagSize)| json!({ "metric": plain(metric), "tag": plain(&tag.tag), "values": tag.values, "series": tag.metrics });
         Ok(json!({ "cardinality": rows.iter().map(row).collect::<Vec<_>>(), "next": next }))
     }
 
@@ -163,18 +201,17 @@ impl Engine {
     ) -> Result<Value, QueryError> {
         let stored = labelled::metric(metric);
         let one = Excerpt { prefix: &stored, after: None, limit: 1 };
-        let found = self.sight(scope)?.members("name", None, one, cancel)?;
-        let ids = found
-            .into_iter()
-            .find(|members| members.value == stored)
-            .map(|members| members.ids)
-            .unwrap_or_default();
+        let mut found = self.sight(scope)?.members("name", None, one, cancel)?;
+        found.retain(|members| members.value == stored);
         // How many series begin and end at each window: what is between adds up.
         let mut changes = vec![0_i64; (u32::MAX / WINDOW_SECS) as usize + 2];
-        for span in self.points.spans(&ids).into_iter().filter(|span| *span != Span::EMPTY) {
+        self.each_span(&found, cancel, |_, span| {
+            if span == Span::EMPTY {
+                return;
+            }
             changes[(span.first / WINDOW_SECS) as usize] += 1;
             changes[(span.last / WINDOW_SECS) as usize + 1] -= 1;
-        }
+        })?;
         let mut series = 0;
         let mut windows = Vec::new();
         for (nth, change) in (0_u32..).zip(changes) {
@@ -212,12 +249,29 @@ impl Engine {
     }
 }
 
-/// What some spans cover together, and how many there are.
-fn covered(spans: impl Iterator<Item = Span>) -> (Span, u64) {
-    let join = |(all, count): (Span, u64), span: Span| {
-        (Span { first: all.first.min(span.first), last: all.last.max(span.last) }, count + 1)
-    };
-    spans.fold((Span::EMPTY, 0), join)
+/// Series that have something, and the time that they cover together.
+#[derive(Clone, Copy)]
+struct Seen {
+    span: Span,
+    series: u64,
+}
+
+impl Default for Seen {
+    fn default() -> Self {
+        Self { span: Span::EMPTY, series: 0 }
+    }
+}
+
+impl Seen {
+    fn add(&mut self, span: Span) {
+        self.span.cover(span.first);
+        self.span.cover(span.last);
+        self.series += 1;
+    }
+}
+
+fn excerpt(query: &CatalogQuery) -> Excerpt<'_> {
+    Excerpt { prefix: &query.prefix, after: query.after.as_deref(), limit: query.limit }
 }
 
 fn millis(second: u32) -> i64 {

@@ -208,8 +208,8 @@ impl Backend for Confined {
         self.engine.find_within(self.scope(), query, window, cancel, visit)
     }
 
-    fn names(&self) -> NameStream {
-        self.engine.names_within(self.scope())
+    fn names(&self, begin: &str) -> NameStream {
+        self.engine.names_within(self.scope(), begin)
     }
 
     fn read(

@@ -40,6 +40,13 @@ struct Inside<'a> {
     outside: Refused,
 }
 
+impl<'a> Inside<'a> {
+    fn take(&mut self, place: usize, name: &'a str, point: Point) {
+        self.batch.push(name, point);
+        self.places.push(place);
+    }
+}
+
 /// The points of a tenant, under the names that they have in the store, which are in one text.
 #[derive(Default)]
 struct Housed {
@@ -83,16 +90,15 @@ impl Housed {
 impl Engine {
     /// Takes points as received, and says what became of each.
     ///
-    /// A point of somebody who is confined must have a name inside of the scope both as it is sent and as it is stored.
+    /// A point of somebody who is confined must have a name inside of the scope both as it is sent and as it is stored. Where there are
+    /// no rules these are the same, and the resolver looks at them: it knows most of them.
     pub(super) fn judge(&self, batch: &Batch<'_>, sender: &Sender) -> Result<Judged, Overload> {
         self.admit(batch.arrival.dialect)?;
-        let scope = &sender.scope;
-        let judge = |batch: &Batch<'_>| self.judge_inside(batch, scope, |inside| self.rule(inside, sender));
-        let judged = match scope.tenant() {
-            None => judge(batch)?,
+        let judged = match sender.scope.tenant() {
+            None => self.rule(batch, sender)?,
             Some(tenant) => {
                 let housed = Housed::of(batch, tenant, self.config.ingest.max_name_bytes);
-                let mut judged = judge(&housed.batch(batch.arrival))?.in_whole(&housed.places);
+                let mut judged = self.rule(&housed.batch(batch.arrival), sender)?.in_whole(&housed.places);
                 judged.refused.extend(housed.refused);
                 judged
             }
@@ -103,14 +109,15 @@ impl Engine {
 
     fn rule(&self, batch: &Batch<'_>, sender: &Sender) -> Result<Judged, Overload> {
         let Some(rules) = &self.rules else { return self.ingest(batch, sender) };
-        let ruled = rules.apply(batch);
-        // A batch that is not accepted comes again, so its points are gathered only after it is.
-        let judged =
-            self.judge_inside(&ruled.batch(), &sender.scope, |inside| self.ingest(inside, sender))?;
-        rules.gather(&ruled);
-        let mut judged = judged.in_whole(&ruled.places);
-        judged.refused.extend(&ruled.refused);
-        Ok(judged)
+        self.judge_inside(batch, &sender.scope, |inside| {
+            let ruled = rules.apply(inside);
+            // A batch that is not accepted comes again, so its points are gathered only after it is.
+            let judged = self.ingest(&ruled.batch(), sender)?;
+            rules.gather(&ruled);
+            let mut judged = judged.in_whole(&ruled.places);
+            judged.refused.extend(&ruled.refused);
+            Ok(judged)
+        })
     }
 
     /// Judges the points of a batch that are inside of a scope, and refuses the others.
@@ -120,7 +127,9 @@ impl Engine {
         scope: &Scope,
         judge: impl Fn(&Batch<'_>) -> Result<Judged, Overload>,
     ) -> Result<Judged, Overload> {
-        if scope.is_everything() {
+        // Usually all of them are in a subtree that is inside, which their first bytes tell.
+        let is_inside = |(name, _): &(&str, Point)| scope.surely_covers(name);
+        if scope.is_everything() || batch.entries.iter().all(is_inside) {
             return judge(batch);
         }
         let inside = self.confine(batch, scope);
@@ -134,13 +143,14 @@ impl Engine {
         let part = Batch { arrival: batch.arrival, ..Batch::default() };
         let mut inside = Inside { batch: part, places: Vec::new(), outside: Refused::new() };
         for (at, &(raw, point)) in batch.entries.iter().enumerate() {
+            if scope.surely_covers(raw) {
+                inside.take(at, raw, point);
+                continue;
+            }
             // A name that is none is refused later, for that reason.
             match name::canonical(raw, most) {
                 Ok(name) if !scope.covers(&name) => inside.outside.push((at, Reject::OutOfScope)),
-                _ => {
-                    inside.batch.push(raw, point);
-                    inside.places.push(at);
-                }
+                _ => inside.take(at, raw, point),
             }
         }
         inside

@@ -115,6 +115,49 @@ mod tests {
     }
 
     #[test]
+    fn names_are_taken_or_refused_by_what_they_are_in_the_store_however_they_are_sent() {
+        let directory = tempfile::tempdir().unwrap();
+        let engine = engine(directory.path(), "1s:1h");
+        let scope = Scope::of(["servers", "nobody.has.this", "~odd", "a{b"]).unwrap();
+        let sender = Sender { scope: scope.into(), ..Sender::default() };
+        let inside = [
+            "servers.a",
+            "servers",
+            "servers..a",
+            ".servers.b",
+            "servers.a;k=v",
+            "servers;k=v",
+            "servers.;k=v",
+            "servers.{k=\"v\"}",
+            "~servers.c;k=v",
+            "servers.a;broken",
+            "servers.;broken",
+            "~odd.a",
+            "a{b.c",
+        ];
+        let outside = [
+            "servers;broken",
+            "serversx.a",
+            "x.servers.a",
+            "x;k=servers",
+            "{k=\"v\"}servers",
+            "~odd.a;k=v",
+            "a{b.c=\"v\"}",
+            "nobody.has",
+        ];
+        for raw in inside.iter().chain(&outside) {
+            // Alone, and behind one that is surely inside.
+            for sent in [&[*raw][..], &["servers.known", raw]] {
+                let sent: Vec<(&str, u32)> = sent.iter().map(|name| (*name, now())).collect();
+                let refused = engine.take_from(&sender, &batch(&sent, Arrival::default())).unwrap().refused;
+                let expected =
+                    if inside.contains(raw) { vec![] } else { vec![(sent.len() - 1, Reject::OutOfScope)] };
+                assert_eq!(refused, expected, "{raw}");
+            }
+        }
+    }
+
+    #[test]
     fn metrics_of_labelled_senders_have_a_default_of_their_own_and_keep_it() {
         let directory = tempfile::tempdir().unwrap();
         {

@@ -115,9 +115,9 @@ impl Backend for Memory {
     }
 
     /// Without the tagged ones, which graphite-web keeps in a tree of their own.
-    fn names(&self) -> NameStream {
+    fn names(&self, begin: &str) -> NameStream {
         let mut names: Vec<String> = self.series.iter().map(|s| s.name.clone()).collect();
-        names.retain(|name| !name.contains(';'));
+        names.retain(|name| !name.contains(';') && name.starts_with(begin));
         names.sort_unstable();
         let mut names = names.into_iter();
         Box::new(move |limit| names.by_ref().take(limit).collect())

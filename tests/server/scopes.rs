@@ -57,6 +57,8 @@ fn tree() -> impl Strategy<Value = Tree> {
             format!("t{name}y;dc=v{dc}y;host=h{host}y{tenant}")
         };
         names.extend(tags.iter().map(tagged));
+        // Ceres' calls name a value of `dc`, and each has to show something to somebody.
+        names.extend((0..3).map(|dc| tagged(&(0, dc, 0, true))));
         Tree { names: names.into_iter().collect(), directories: directories.split_off(1) }
     })
 }

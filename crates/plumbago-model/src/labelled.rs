@@ -6,6 +6,7 @@
 //! sign, and any other percent sign stays. So every metric and tag comes back as it was sent, and the usual name is not changed at all.
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::fmt::Write as _;
 
 use super::Reject;
@@ -42,33 +43,59 @@ pub fn series_name(metric: &str, tags: &[(&str, &str)]) -> Result<String, Reject
 }
 
 /// Adds the stored name to the end of a text, and puts the tags in its order. After an error the text is as it was.
-pub fn push_series_name(metric: &str, tags: &mut Vec<(&str, &str)>, to: &mut String) -> Result<(), Reject> {
-    if metric.is_empty() {
-        return Err(Reject::EmptyName);
-    }
-    if tags.iter().any(|(key, value)| key.is_empty() || value.is_empty()) {
+pub fn push_series_name<T: AsRef<str>>(
+    metric: &str,
+    tags: &mut [(T, T)],
+    to: &mut String,
+) -> Result<(), Reject> {
+    if !metric.is_empty()
+        && tags.iter().any(|(key, value)| key.as_ref().is_empty() || value.as_ref().is_empty())
+    {
         return Err(Reject::EmptyTag);
     }
     let begin = to.len();
-    push(metric, Part::Metric, to);
-    if to.get(begin..).is_some_and(|metric| metric.matches('.').count() >= MAX_COMPONENTS) {
-        to.truncate(begin);
-        return Err(Reject::TooManyComponents);
-    }
+    push_metric(metric, to)?;
     if tags.is_empty() && to.get(begin..).is_some_and(name::in_braces) {
         to.pop();
         to.push_str("%7D");
     }
-    // Stable, so that of tags with one key the one sent last stays last.
-    tags.sort_by(|(a, _), (b, _)| name::by_text(&self::key(a), &self::key(b)));
+    if tags.iter().all(|(key, _)| is_plain(key.as_ref(), Part::Key)) {
+        put_in_order(tags, name::by_text);
+    } else {
+        put_in_order(tags, |a, b| name::by_text(&key(a), &key(b)));
+    }
     let mut tags = tags.iter().peekable();
     while let Some((key, value)) = tags.next() {
-        if tags.peek().is_none_or(|(next, _)| next != key) {
+        if tags.peek().is_none_or(|(next, _)| next.as_ref() != key.as_ref()) {
             to.push(';');
-            push(key, Part::Key, to);
+            push(key.as_ref(), Part::Key, to);
             to.push('=');
-            push(value, Part::Value, to);
+            push(value.as_ref(), Part::Value, to);
         }
+    }
+    Ok(())
+}
+
+/// Puts tags in the order of their keys, in which they usually come.
+fn put_in_order<T: AsRef<str>>(tags: &mut [(T, T)], order: impl Fn(&str, &str) -> Ordering) {
+    let order = |(a, _): &(T, T), (b, _): &(T, T)| order(a.as_ref(), b.as_ref());
+    if !tags.is_sorted_by(|a, b| order(a, b).is_lt()) {
+        // Stable, so that of tags with one key the one sent last stays last.
+        tags.sort_by(order);
+    }
+}
+
+/// Adds a metric as names with tags begin with it. After an error the text is as it was.
+pub fn push_metric(metric: &str, to: &mut String) -> Result<(), Reject> {
+    if metric.is_empty() {
+        return Err(Reject::EmptyName);
+    }
+    let begin = to.len();
+    push(metric, Part::Metric, to);
+    let dots = to.bytes().skip(begin).filter(|byte| *byte == b'.').count();
+    if dots >= MAX_COMPONENTS {
+        to.truncate(begin);
+        return Err(Reject::TooManyComponents);
     }
     Ok(())
 }
@@ -110,6 +137,22 @@ pub fn plain(stored: &str) -> Cow<'_, str> {
     }
     text.push_str(stored.get(done..).unwrap_or_default());
     Cow::Owned(text)
+}
+
+/// How stored texts begin that stand for a text which begins with `prefix`: as it does, or so far and then with an escape. No stored
+/// text begins with two of them.
+pub fn stored_beginnings(prefix: &str) -> impl Iterator<Item = String> {
+    let mut is_literal = true;
+    let ways = prefix.char_indices().map(Some).chain([None]).filter_map(move |at| match at {
+        _ if !is_literal => None,
+        None => Some(prefix.to_owned()),
+        Some((at, sent)) => {
+            // A percent sign stands for itself, or begins what stands for it.
+            is_literal = sent != '%';
+            (sent == '%' || is_escapable(sent)).then(|| [prefix.get(..at).unwrap_or_default(), "%"].concat())
+        }
+    });
+    ways.into_iter()
 }
 
 fn escaped(text: &str, part: Part) -> Cow<'_, str> {
@@ -157,24 +200,43 @@ fn must_go(sent: char, last: Option<char>, rest: &str, text: &str, part: Part) -
     }
 }
 
+/// What a byte is, for [`is_plain`].
+static CLASSES: [u8; 256] = {
+    let mut classes = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        classes[byte] = match byte as u8 {
+            // Control characters are U+0000–U+001F, U+007F, and U+0080–U+009F, which begin with 0xC2.
+            0..=0x1f | 0x7f | 0xc2 | b';' | b'%' => ODD,
+            b'!' | b'^' | b'=' => ODD_IN_KEY,
+            _ => 0,
+        };
+        byte += 1;
+    }
+    classes
+};
+const ODD: u8 = 1;
+const ODD_IN_KEY: u8 = 2;
+
 /// Is nothing to be escaped? One pass over the usual text; in doubt the answer is no.
 fn is_plain(text: &str, part: Part) -> bool {
     let bytes = text.as_bytes();
-    let mut odd = false;
-    for &byte in bytes {
-        // Control characters are U+0000–U+001F, U+007F, and U+0080–U+009F, which begin with 0xC2.
-        odd |= (byte < b' ') | (byte == 0x7f) | (byte == 0xc2) | (byte == b';') | (byte == b'%');
-    }
     let first = bytes.first().copied();
-    odd |= match part {
-        Part::Metric => {
-            let empty = bytes.windows(2).any(|pair| pair == b"..");
-            empty || matches!(first, Some(b'~' | b'.')) || bytes.last() == Some(&b'.')
+    let (mut seen, mut last, mut empty) = (0, b'.', false);
+    if part == Part::Metric {
+        for &byte in bytes {
+            seen |= CLASSES[usize::from(byte)];
+            empty |= byte == b'.' && last == b'.';
+            last = byte;
         }
-        Part::Key => text == "name" || bytes.iter().any(|byte| matches!(byte, b'!' | b'^' | b'=')),
-        Part::Value => first == Some(b'~'),
-    };
-    !odd
+    } else {
+        bytes.iter().for_each(|&byte| seen |= CLASSES[usize::from(byte)]);
+    }
+    match part {
+        Part::Metric => seen & ODD == 0 && !empty && last != b'.' && first != Some(b'~'),
+        Part::Key => seen == 0 && text != "name",
+        Part::Value => seen & ODD == 0 && first != Some(b'~'),
+    }
 }
 
 /// An escape in a stored text: where it is, and what it means.
@@ -211,8 +273,13 @@ fn escapable(text: &str) -> Option<(usize, char)> {
         let second = hex(text.get(2..)?.strip_prefix('%')?)?;
         return (0x80..=0x9f).contains(&second).then_some((5, char::from(second)));
     }
-    let is_one = matches!(byte, 0..=0x1f | 0x7f | b';' | b'!' | b'^' | b'=' | b'n' | b'~' | b'.' | b'}');
-    is_one.then_some((2, char::from(byte)))
+    let means = char::from(byte);
+    (byte.is_ascii() && is_escapable(means)).then_some((2, means))
+}
+
+/// Must a character be escaped somewhere?
+fn is_escapable(sent: char) -> bool {
+    sent.is_control() || matches!(sent, ';' | '!' | '^' | '=' | 'n' | '~' | '.' | '}')
 }
 
 /// The byte that two upper-case digits stand for.

@@ -16,6 +16,8 @@ pub struct Scope {
     texts: Vec<String>,
     /// Nothing here means everything, or all that the tenant has.
     parts: Option<Vec<Selection>>,
+    /// What names begin with that such a selection takes at once: a path without wildcards, and a dot.
+    beginnings: Vec<String>,
     tenant: Option<Arc<Tenant>>,
 }
 
@@ -28,7 +30,12 @@ impl Scope {
             // `servers.**` would leave out `servers`, which is not what people mean by it.
             let (path, tags) = text.split_at(text.find(';').unwrap_or(text.len()));
             let path = path.strip_suffix(".**").unwrap_or(path);
-            parts.push(Selection::with_all_below(&format!("{path}{tags}"))?);
+            let part = Selection::with_all_below(&format!("{path}{tags}"))?;
+            // In names of senders, what is behind these characters may be a tag, and this one goes.
+            let is_plain = |path: &&str| !path.contains([';', '{']) && !path.starts_with('~');
+            let literal = part.glob().literal().filter(|path| !part.has_tags() && is_plain(path));
+            scope.beginnings.extend(literal.map(|path| format!("{path}.")));
+            parts.push(part);
             scope.texts.push(text.to_owned());
         }
         Ok(scope)
@@ -64,6 +71,21 @@ impl Scope {
         self.shown(stored).is_some_and(|own| self.takes(&own))
     }
 
+    /// Is a metric inside for certain that is sent under this name, however the store will spell it? A look at the beginning of the name
+    /// is enough for most; where this is false, only [`Scope::covers`] knows.
+    pub fn surely_covers(&self, raw: &str) -> bool {
+        if self.tenant.is_some() {
+            return false;
+        }
+        let is_below = |begin: &String| {
+            let below = raw.strip_prefix(begin.as_str());
+            below
+                .and_then(|below| below.bytes().next())
+                .is_some_and(|first| first != b'.' && first != b';' && first != b'{')
+        };
+        self.parts.is_none() || self.beginnings.iter().any(is_below)
+    }
+
     /// What a metric of this name in the store is called here; nothing if it belongs to another tenant.
     pub fn shown<'a>(&self, stored: &'a str) -> Option<Cow<'a, str>> {
         self.tenant.as_ref().map_or(Some(Cow::Borrowed(stored)), |tenant| tenant.shown(stored))
@@ -85,7 +107,11 @@ impl Scope {
     }
 
     fn takes(&self, own: &str) -> bool {
-        self.parts.as_ref().is_none_or(|parts| parts.iter().any(|part| part.takes(own)))
+        let begins = |begin: &String| own.starts_with(begin.as_str());
+        let is_taken = |parts: &Vec<Selection>| {
+            self.beginnings.iter().any(begins) || parts.iter().any(|part| part.takes(own))
+        };
+        self.parts.as_ref().is_none_or(is_taken)
     }
 }
 
@@ -182,6 +208,8 @@ impl fmt::Display for Scope {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn scope(texts: &[&str]) -> Scope {
@@ -235,6 +263,46 @@ mod tests {
         assert_eq!(all.root(), "tenants.t-1");
         assert_eq!(all.to_string(), "the tenant t-1");
         assert_eq!(some.to_string(), "servers.web *;dc=ams of the tenant t-1");
+    }
+
+    proptest! {
+        /// Compared with what the selections say of the name as it is stored.
+        #[test]
+        fn what_begins_as_a_subtree_is_inside_however_it_is_spelled(
+            texts in prop::sample::subsequence(
+                vec!["a", "a.b", "b.**", "ab", "a;x=y", "*;x=y", "a.*", "~a", r"a\{b", "a{b", "x.", r"a\;b", "{a,b}"], 0..4),
+            raw in "[ab]{0,2}[.~]{0,2}[ab{]{0,2}[.;]{0,2}([ab]{1,2}[.;={]){0,2}(x=y|x=\"y\"\\}|[ab.]{0,2}|name=a|;)",
+        ) {
+            let scope = scope(&texts);
+            let is_taken = |name: &str| {
+                scope.selections().is_none_or(|parts| parts.iter().any(|part| part.takes(name)))
+            };
+            if let Ok(name) = crate::name::canonical(&raw, 100) {
+                prop_assert_eq!(scope.covers(&name), is_taken(&name), "{:?}: {}", texts, name);
+                if scope.surely_covers(&raw) {
+                    prop_assert!(is_taken(&name), "{:?}: {} as {}", texts, raw, name);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_usual_name_below_a_subtree_is_surely_inside() {
+        let some = scope(&["servers.web", "disk;dc=ams", "db.**"]);
+        for (name, surely) in [
+            ("servers.web.cpu", true),
+            ("db.x;dc=ams", true),
+            ("servers.web", false),
+            ("servers.webs", false),
+            ("servers..web.cpu", false),
+            ("db.;a=b", false),
+            ("disk.x;dc=ams", false),
+        ] {
+            assert_eq!(some.surely_covers(name), surely, "{name}");
+        }
+        assert!(scope(&[]).surely_covers("any") && !Scope::nothing().surely_covers("any"));
+        let own = scope(&[]).of_tenant(crate::Tenants::default().tenant("t").unwrap());
+        assert!(!own.surely_covers("tenants.t.x") && !own.surely_covers("x"));
     }
 
     #[test]

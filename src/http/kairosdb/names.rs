@@ -64,38 +64,64 @@ pub(in super::super) fn metrics(
     prefix: &str,
     names: &mut Names<'_>,
 ) -> Result<(), QueryError> {
-    let tagged = backend.index()?.tag_values(METRIC, "", &|_| true, usize::MAX, names.cancel)?;
-    let mut untagged = backend.names();
-    for (stored, _) in tagged.unwrap_or_default() {
-        names.add_stored(&stored, prefix)?;
-    }
-    loop {
-        names.cancel.check()?;
-        let step = untagged(STEP);
-        if step.is_empty() {
-            return Ok(());
+    for begin in labelled::stored_beginnings(prefix) {
+        add_values(backend, METRIC, (&begin, prefix), names)?;
+        let mut untagged = backend.names(&begin);
+        loop {
+            names.cancel.check()?;
+            let step = untagged(STEP);
+            if step.is_empty() {
+                break;
+            }
+            for stored in step.iter().filter(|name| !plumbago_model::name::is_tagged(name)) {
+                names.add_stored(stored, prefix)?;
+            }
         }
-        for stored in step.iter().filter(|name| !plumbago_model::name::is_tagged(name)) {
-            names.add_stored(stored, prefix)?;
-        }
-    }
-}
-
-/// The keys of all tags.
-pub(in super::super) fn keys(backend: &dyn Backend, names: &mut Names<'_>) -> Result<(), QueryError> {
-    for stored in backend.index()?.tags(&|tag| tag != METRIC, usize::MAX, names.cancel)? {
-        names.add_stored(&stored, "")?;
     }
     Ok(())
 }
 
-/// The values of all tags.
-pub(in super::super) fn values(backend: &dyn Backend, names: &mut Names<'_>) -> Result<(), QueryError> {
-    for tag in backend.index()?.tags(&|tag| tag != METRIC, usize::MAX, names.cancel)? {
-        let values = backend.index()?.tag_values(&tag, "", &|_| true, usize::MAX, names.cancel)?;
-        for (stored, _) in values.unwrap_or_default() {
-            names.add_stored(&stored, "")?;
+/// The keys of tags that begin with `prefix`.
+pub(in super::super) fn keys(
+    backend: &dyn Backend,
+    prefix: &str,
+    names: &mut Names<'_>,
+) -> Result<(), QueryError> {
+    for stored in all_keys(backend, names)? {
+        names.add_stored(&stored, prefix)?;
+    }
+    Ok(())
+}
+
+/// The values of tags that begin with `prefix`.
+pub(in super::super) fn values(
+    backend: &dyn Backend,
+    prefix: &str,
+    names: &mut Names<'_>,
+) -> Result<(), QueryError> {
+    let tags = all_keys(backend, names)?;
+    for begin in labelled::stored_beginnings(prefix) {
+        for tag in &tags {
+            add_values(backend, tag, (&begin, prefix), names)?;
         }
+    }
+    Ok(())
+}
+
+fn all_keys(backend: &dyn Backend, names: &Names<'_>) -> Result<Vec<String>, QueryError> {
+    backend.index()?.tags(&|tag| tag != METRIC, usize::MAX, names.cancel)
+}
+
+/// Adds the values of a tag that are stored with this beginning and begin with `prefix` as they were sent.
+fn add_values(
+    backend: &dyn Backend,
+    tag: &str,
+    (begin, prefix): (&str, &str),
+    names: &mut Names<'_>,
+) -> Result<(), QueryError> {
+    let values = backend.index()?.tag_values(tag, begin, &|_| true, usize::MAX, names.cancel)?;
+    for (stored, _) in values.unwrap_or_default() {
+        names.add_stored(&stored, prefix)?;
     }
     Ok(())
 }
@@ -115,7 +141,7 @@ pub(in super::super) async fn tag_names(
     Seen(api): Seen,
     call: Result<Call, Failure>,
 ) -> Result<Response, KairosFailure> {
-    listed(api, &call?, keys).await
+    listed(api, &call?, |backend, names| keys(backend, "", names)).await
 }
 
 /// `GET /api/v1/tagvalues`
@@ -123,7 +149,7 @@ pub(in super::super) async fn tag_values(
     Seen(api): Seen,
     call: Result<Call, Failure>,
 ) -> Result<Response, KairosFailure> {
-    listed(api, &call?, values).await
+    listed(api, &call?, |backend, names| values(backend, "", names)).await
 }
 
 async fn listed(

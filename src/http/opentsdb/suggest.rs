@@ -44,11 +44,10 @@ pub(in super::super) async fn handle(
         let mut found = names::Names::new(limit, cancel);
         match kind {
             Kind::Metrics => names::metrics(&*backend, &prefix, &mut found)?,
-            Kind::Keys => names::keys(&*backend, &mut found)?,
-            Kind::Values => names::values(&*backend, &mut found)?,
+            Kind::Keys => names::keys(&*backend, &prefix, &mut found)?,
+            Kind::Values => names::values(&*backend, &prefix, &mut found)?,
         }
-        let found = found.into_list().into_iter().filter(|name| name.starts_with(&prefix));
-        Ok(to_json(&found.take(most).collect::<Vec<_>>()))
+        Ok(to_json(&found.into_list().into_iter().take(most).collect::<Vec<_>>()))
     };
     let done = api.workers.run(&call.question, api.config.find_timeout, work).await?;
     Ok(answer(done.running.body(done.value)))

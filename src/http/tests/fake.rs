@@ -270,10 +270,11 @@ impl Backend for FakeBackend {
         Ok(())
     }
 
-    fn names(&self) -> NameStream {
+    fn names(&self, begin: &str) -> NameStream {
         let extra = self.extra_names.lock();
         let mut names: Vec<String> =
             LEAVES.iter().map(|&n| n.to_owned()).chain(extra.iter().cloned()).collect();
+        names.retain(|name| name.starts_with(begin));
         names.sort();
         let mut names = names.into_iter();
         Box::new(move |limit| names.by_ref().take(limit).collect())

@@ -1,14 +1,14 @@
 //! Points as Ceres' clients send them: a JSON object, or an array of such objects. Each item is taken before the next one is read.
 
 use std::borrow::Cow;
-use std::fmt;
 use std::ops::ControlFlow;
 
 use jiff::Timestamp;
-use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{IgnoredAny, MapAccess};
 
 use super::Limits;
-use super::labelled::json::{Key, Scalar, Tags};
+use super::items::{self, Items};
+use super::labelled::json::{Scalar, Tags};
 use plumbago_model::labelled::series_name;
 use plumbago_model::{Point, Reject};
 
@@ -65,112 +65,48 @@ impl Item<'_> {
 
 /// Reads a body item by item. Good items are taken although others are bad.
 pub fn read(body: &[u8], limits: &Limits, take: &mut Take<'_>) -> End {
-    let mut reading = Reading { limits, take, end: End::default(), stopped: false };
-    let read = match body.trim_ascii_start().first() {
-        Some(b'[' | b'{') => {
-            let mut json = serde_json::Deserializer::from_slice(body);
-            let read = json.deserialize_any(Body(&mut reading)).and_then(|()| json.end());
-            read.map_err(|error| format!("the body is not JSON: {error}"))
-        }
-        _ => Err(NO_ITEMS.to_owned()),
+    let mut reading = Reading { limits, take, is_array: false };
+    let broken = match body.trim_ascii_start().first() {
+        Some(b'[' | b'{') => match items::read(body, &mut reading) {
+            items::End::Broken(error) => Some(format!("the body is not JSON: {error}")),
+            items::End::Complete | items::End::Stopped => None,
+        },
+        _ => Some(NO_ITEMS.to_owned()),
     };
-    reading.end.broken = read.err().filter(|_| !reading.stopped);
-    reading.end
+    End { is_array: reading.is_array, broken }
 }
 
 struct Reading<'r, 't> {
     limits: &'r Limits,
     take: &'r mut Take<'t>,
-    end: End,
-    stopped: bool,
+    is_array: bool,
 }
 
-/// One object, or an array of them.
-struct Body<'b, 'r, 't>(&'b mut Reading<'r, 't>);
+impl<'de> Items<'de> for Reading<'_, '_> {
+    type Said = Said<'de>;
 
-impl<'de> Visitor<'de> for Body<'_, '_, '_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a point or an array of points")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<(), A::Error> {
-        One { reading: self.0, place: 0 }.visit_map(map)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
-        self.0.end.is_array = true;
-        let mut place = 0;
-        while list.next_element_seed(One { reading: &mut *self.0, place })?.is_some() {
-            place += 1;
+    fn member<A: MapAccess<'de>>(said: &mut Said<'de>, key: &str, map: &mut A) -> Result<(), A::Error> {
+        match key {
+            "tenant" => said.tenant = Some(map.next_value()?),
+            "metricName" => said.metric = Some(map.next_value()?),
+            "tags" => said.tags = map.next_value::<Tags<'_>>()?.0,
+            "ts" => said.ts = Some(map.next_value()?),
+            "value" => said.value = Some(map.next_value()?),
+            _ => drop(map.next_value::<IgnoredAny>()?),
         }
         Ok(())
     }
-}
 
-/// One item.
-struct One<'o, 'r, 't> {
-    reading: &'o mut Reading<'r, 't>,
-    place: usize,
-}
-
-impl One<'_, '_, '_> {
-    fn hand_on<E: serde::de::Error>(self, item: Result<Item<'_>, ItemError>) -> Result<(), E> {
-        self.reading.stopped = (self.reading.take)(self.place, item).is_break();
-        if self.reading.stopped { Err(E::custom("stopped")) } else { Ok(()) }
-    }
-}
-
-impl<'de> DeserializeSeed<'de> for One<'_, '_, '_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-/// What is no object is no item.
-macro_rules! no_item {
-    ($($name:ident: $of:ty,)*) => {
-        $(fn $name<E: serde::de::Error>(self, _: $of) -> Result<(), E> {
-            self.hand_on(Err(bad(Reject::BadItem, "it is not an object")))
-        })*
-    };
-}
-
-impl<'de> Visitor<'de> for One<'_, '_, '_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a point")
+    fn begin_list(&mut self) {
+        self.is_array = true;
     }
 
-    no_item! { visit_bool: bool, visit_i64: i64, visit_u64: u64, visit_f64: f64, visit_str: &str, }
-
-    fn visit_unit<E: serde::de::Error>(self) -> Result<(), E> {
-        self.visit_bool(false)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
-        while list.next_element::<IgnoredAny>()?.is_some() {}
-        self.visit_bool(false)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        let mut said = Said::default();
-        while let Some(Key(key)) = map.next_key::<Key<'_>>()? {
-            match &*key {
-                "tenant" => said.tenant = Some(map.next_value()?),
-                "metricName" => said.metric = Some(map.next_value()?),
-                "tags" => said.tags = map.next_value::<Tags<'_>>()?.0,
-                "ts" => said.ts = Some(map.next_value()?),
-                "value" => said.value = Some(map.next_value()?),
-                _ => drop(map.next_value::<IgnoredAny>()?),
-            }
-        }
-        let item = said.into_item(self.reading.limits);
-        self.hand_on(item)
+    fn take(&mut self, number: usize, said: Option<Said<'de>>) -> ControlFlow<()> {
+        let item = match said {
+            Some(said) => said.into_item(self.limits),
+            None => Err(bad(Reject::BadItem, "it is not an object")),
+        };
+        (self.take)(number, item)
     }
 }
 

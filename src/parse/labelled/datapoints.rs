@@ -2,53 +2,27 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::ops::ControlFlow;
 
-use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::json::{Key, Scalar, Tags};
+use super::json::{Scalar, Tags};
 use super::{End, Faults, Reading, Take, Value};
 use crate::parse::Limits;
+use crate::parse::items::Items;
 use plumbago_model::{Arrival, Reject};
 
 /// Reads a body. The points of an item are taken although others are bad.
 pub fn read(body: &[u8], limits: &Limits, faults: &mut Faults, take: &mut Take<'_>) -> End {
     // The lifetime of the closure's captures is shortened to that of the reading.
     let mut take = |gathered: &super::Gathered, faults: &mut Faults| take(gathered, faults);
-    Reading::new(limits, faults, &mut take).run(body, |reading, body| {
-        let mut json = serde_json::Deserializer::from_slice(body);
-        json.deserialize_any(Body(reading))?;
-        json.end()
-    })
+    let mut metrics = Metrics(Reading::new(limits, faults, &mut take));
+    let end = super::read_items(body, &mut metrics);
+    metrics.0.finish(end)
 }
 
-/// One object, or a list of them.
-struct Body<'b, 'r>(&'b mut Reading<'r>);
-
-impl<'de> Visitor<'de> for Body<'_, '_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a metric or a list of metrics")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<(), A::Error> {
-        Item { reading: self.0, number: 0 }.visit_map(map)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
-        let mut number = 0;
-        while list.next_element_seed(Item { reading: &mut *self.0, number })?.is_some() {
-            number += 1;
-        }
-        Ok(())
-    }
-}
-
-/// One metric with its points.
-struct Item<'i, 'r> {
-    reading: &'i mut Reading<'r>,
-    number: usize,
-}
+/// What the items become.
+struct Metrics<'r>(Reading<'r>);
 
 /// What an item says, before anything is made of it: its members may come in any order.
 #[derive(Default)]
@@ -70,66 +44,45 @@ struct Listed {
     value: Value,
 }
 
-/// What is no object is no item.
-macro_rules! no_item {
-    ($($name:ident: $of:ty,)*) => {
-        $(fn $name<E: serde::de::Error>(self, _: $of) -> Result<(), E> {
-            let Item { reading, number } = self;
-            reading.faults.refuse(Reject::BadItem, 1, format_args!("metric[{number}] must be an object"));
-            Ok(())
-        })*
-    };
-}
+impl<'de> Items<'de> for Metrics<'_> {
+    type Said = Said<'de>;
 
-impl<'de> Visitor<'de> for Item<'_, '_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a metric")
+    fn member<A: MapAccess<'de>>(said: &mut Said<'de>, key: &str, map: &mut A) -> Result<(), A::Error> {
+        match key {
+            "name" => said.name = map.next_value::<Scalar<'_>>()?.into_text(),
+            "tags" => said.tags = map.next_value::<Tags<'_>>()?.0,
+            "timestamp" if said.timestamp.is_none() => said.timestamp = Some(map.next_value()?),
+            "time" => said.timestamp = Some(map.next_value()?),
+            "value" => said.value = Some(map.next_value()?),
+            "type" => said.kind = map.next_value::<Scalar<'_>>()?.into_text(),
+            "ttl" => said.ttl = Some(map.next_value()?),
+            "datapoints" => said.no_list |= !map.next_value_seed(Points(&mut said.points))?,
+            _ => drop(map.next_value::<IgnoredAny>()?),
+        }
+        Ok(())
     }
 
-    no_item! { visit_bool: bool, visit_i64: i64, visit_u64: u64, visit_f64: f64, visit_str: &str, }
-
-    fn visit_unit<E: serde::de::Error>(self) -> Result<(), E> {
-        self.visit_bool(false)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
-        while list.next_element::<IgnoredAny>()?.is_some() {}
-        self.visit_bool(false)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
-        let mut said = Said::default();
-        while let Some(Key(key)) = map.next_key::<Key<'_>>()? {
-            match &*key {
-                "name" => said.name = map.next_value::<Scalar<'_>>()?.into_text(),
-                "tags" => said.tags = map.next_value::<Tags<'_>>()?.0,
-                "timestamp" if said.timestamp.is_none() => said.timestamp = Some(map.next_value()?),
-                "time" => said.timestamp = Some(map.next_value()?),
-                "value" => said.value = Some(map.next_value()?),
-                "type" => said.kind = map.next_value::<Scalar<'_>>()?.into_text(),
-                "ttl" => said.ttl = Some(map.next_value()?),
-                "datapoints" => said.no_list |= !map.next_value_seed(Points(&mut said.points))?,
-                _ => drop(map.next_value::<IgnoredAny>()?),
+    fn take(&mut self, number: usize, said: Option<Said<'de>>) -> ControlFlow<()> {
+        let reading = &mut self.0;
+        match said {
+            Some(said) => Item { reading, number }.take(said),
+            None => {
+                reading.faults.refuse(Reject::BadItem, 1, format_args!("metric[{number}] must be an object"));
             }
         }
-        self.take(&said);
-        if self.reading.is_stopped() { Err(A::Error::custom("stopped")) } else { Ok(()) }
+        reading.goes_on()
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Item<'_, '_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_any(self)
-    }
+/// One metric with its points.
+struct Item<'i, 'r> {
+    reading: &'i mut Reading<'r>,
+    number: usize,
 }
 
 impl Item<'_, '_> {
     /// Gathers the points of an item, or says what is wrong with it.
-    fn take(&mut self, said: &Said<'_>) {
+    fn take(&mut self, mut said: Said<'_>) {
         let points = said.points.len() + usize::from(said.value.is_some() || said.timestamp.is_some());
         let (number, faults) = (self.number, &mut *self.reading.faults);
         let mut refuse = |reason, text: fmt::Arguments<'_>| faults.refuse(reason, points.max(1) as u64, text);
@@ -141,12 +94,12 @@ impl Item<'_, '_> {
             Some(name) => name,
         };
         let item = ItemName { number, name };
-        let tags = said.tags.as_deref().unwrap_or_default();
+        let tags = said.tags.as_deref_mut().unwrap_or_default();
         if tags.is_empty() {
             let text = format_args!("{item}.tags count must be greater than or equal to 1.");
             return refuse(Reject::EmptyTag, text);
         }
-        for (key, value) in tags {
+        for (key, value) in &*tags {
             let (key, part) = match (&**key, &**value) {
                 ("", _) => ("", "name"),
                 (key, "") => (key, "value"),
@@ -183,7 +136,7 @@ impl Item<'_, '_> {
             let text = format_args!("{item} {}", why(reason));
             return self.reading.faults.refuse(reason, points as u64, text);
         }
-        self.take_points(said, item);
+        self.take_points(&said, item);
     }
 
     fn take_points(&mut self, said: &Said<'_>, item: ItemName<'_>) {

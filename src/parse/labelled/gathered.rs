@@ -40,8 +40,14 @@ struct Sent {
 impl Gathered {
     /// The points as a batch.
     pub fn batch(&self) -> Batch<'_> {
-        let entries = self.points.iter().map(|sent| (self.name(sent), sent.point)).collect();
-        Batch { entries, arrival: self.arrival }
+        self.batch_in(Batch::default())
+    }
+
+    /// The same in the memory of another batch.
+    pub fn batch_in<'a>(&'a self, mut memory: Batch<'a>) -> Batch<'a> {
+        memory.entries.clear();
+        memory.entries.extend(self.points.iter().map(|sent| (self.name(sent), sent.point)));
+        Batch { arrival: self.arrival, ..memory }
     }
 
     /// Where the point at a place of the batch was sent: number of the item, its metric, and the place in its list of points.
@@ -88,6 +94,7 @@ impl Gathered {
         self.points.push(Sent { series: self.series.len() as u32 - 1, place, point });
     }
 
+    /// Forgets the points, and keeps the memory.
     pub(super) fn clear(&mut self) {
         self.names.clear();
         self.series.clear();

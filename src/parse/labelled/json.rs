@@ -8,8 +8,9 @@ use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Vis
 use super::Value;
 
 /// Any value, but for the contents of lists and objects.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(in crate::parse) enum Scalar<'de> {
+    #[default]
     Null,
     Integer(i64),
     Float(f64),
@@ -117,6 +118,7 @@ impl<'de> Deserialize<'de> for Key<'de> {
 }
 
 /// The tags of an item; `None` if they are no object.
+#[derive(Default)]
 pub(in crate::parse) struct Tags<'de>(pub(in crate::parse) Option<Vec<(Cow<'de, str>, Cow<'de, str>)>>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Tags<'a> {

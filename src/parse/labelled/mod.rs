@@ -17,8 +17,12 @@ pub use gathered::Gathered;
 use std::borrow::Cow;
 use std::ops::ControlFlow;
 
+use super::items::{self, Items};
 use super::{Limits, number};
 use plumbago_model::{Arrival, Reject, labelled};
+
+/// Key and value of a tag, as they were sent.
+type Tag<'t> = (Cow<'t, str>, Cow<'t, str>);
 
 /// Takes what was gathered and adds what was refused of it to the faults. The reading ends when it breaks.
 pub type Take<'t> = dyn FnMut(&Gathered, &mut Faults) -> ControlFlow<()> + 't;
@@ -84,12 +88,8 @@ impl<'r> Reading<'r> {
         Self { limits, gathered: Gathered::default(), faults, take, name: String::new(), stopped: false }
     }
 
-    /// Names the series of the points that come next.
-    pub(super) fn begin(
-        &mut self,
-        metric: &str,
-        tags: &[(Cow<'_, str>, Cow<'_, str>)],
-    ) -> Result<(), Reject> {
+    /// Names the series of the points that come next, and puts the tags in the order of the name.
+    pub(super) fn begin(&mut self, metric: &str, tags: &mut [Tag<'_>]) -> Result<(), Reject> {
         series_name(self.limits, metric, tags, &mut self.name)
     }
 
@@ -121,34 +121,39 @@ impl<'r> Reading<'r> {
         self.gathered.clear();
     }
 
-    pub(super) fn is_stopped(&self) -> bool {
-        self.stopped
+    /// Breaks when no more points are wanted.
+    pub(super) fn goes_on(&self) -> ControlFlow<()> {
+        if self.stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
-    /// Reads a body that is one item, or a list of them.
-    fn run(mut self, body: &[u8], items: fn(&mut Self, &[u8]) -> Result<(), serde_json::Error>) -> End {
-        let outcome = match body.trim_ascii_start().first() {
-            None => Err("Invalid json. No content due to end of input.".to_owned()),
-            Some(b'[' | b'{') => items(&mut self, body).map_err(|error| format!("Invalid json. {error}")),
-            Some(_) => Err("Invalid start of json.".to_owned()),
-        };
+    /// Hands on the last points, and says what was wrong with the body.
+    fn finish(mut self, end: Result<items::End, String>) -> End {
         self.flush();
-        match outcome {
-            _ if self.stopped => End::Stopped,
-            Ok(()) => End::Complete,
-            Err(text) => {
-                self.faults.refuse(Reject::BadItem, 1, format_args!("{text}"));
-                End::Broken
-            }
-        }
+        let why = match end {
+            _ if self.stopped => return End::Stopped,
+            Ok(items::End::Complete | items::End::Stopped) => return End::Complete,
+            Ok(items::End::Broken(error)) => format!("Invalid json. {error}"),
+            Err(why) => why,
+        };
+        self.faults.refuse(Reject::BadItem, 1, format_args!("{why}"));
+        End::Broken
     }
 }
 
-/// Puts the stored name of a metric with tags into `name`.
+/// Reads a body that is one item, or a list of them; otherwise says that it is none.
+fn read_items<'de>(body: &'de [u8], items: &mut impl Items<'de>) -> Result<items::End, String> {
+    match body.trim_ascii_start().first() {
+        None => Err("Invalid json. No content due to end of input.".to_owned()),
+        Some(b'[' | b'{') => Ok(items::read(body, items)),
+        Some(_) => Err("Invalid start of json.".to_owned()),
+    }
+}
+
+/// Puts the stored name of a metric with tags into `name`, and the tags in its order.
 pub(super) fn series_name(
     limits: &Limits,
     metric: &str,
-    tags: &[(Cow<'_, str>, Cow<'_, str>)],
+    tags: &mut [Tag<'_>],
     name: &mut String,
 ) -> Result<(), Reject> {
     name.clear();
@@ -158,8 +163,7 @@ pub(super) fn series_name(
     if metric.len() + text > limit {
         return Err(Reject::NameTooLong);
     }
-    let mut tags: Vec<(&str, &str)> = tags.iter().map(|(key, value)| (&**key, &**value)).collect();
-    labelled::push_series_name(metric, &mut tags, name)?;
+    labelled::push_series_name(metric, tags, name)?;
     if name.len() > limit { Err(Reject::NameTooLong) } else { Ok(()) }
 }
 

@@ -14,8 +14,8 @@ use std::borrow::Cow;
 use memchr::memchr;
 
 use super::{Gathered, Value, series_name};
-use crate::parse::Limits;
-use plumbago_model::{Arrival, Reject};
+use crate::parse::{Limits, number};
+use plumbago_model::{Arrival, Point, Reject, labelled};
 
 /// From here on a time is in milliseconds.
 const FIRST_MILLIS: i64 = 3_000_000_000;
@@ -32,6 +32,40 @@ pub struct Told {
     pub lines: u64,
     /// How often the version was asked for.
     pub versions: u64,
+    /// Batches of earlier lines, whose memory is used again.
+    spare: Vec<Gathered>,
+}
+
+impl Told {
+    /// Forgets what was said, and keeps the memory of one batch.
+    pub fn clear(&mut self) {
+        self.spare.append(&mut self.gathered);
+        self.spare.truncate(1);
+        self.spare.iter_mut().for_each(Gathered::clear);
+        (self.lines, self.versions) = (0, 0);
+    }
+
+    fn push(&mut self, arrival: Arrival, name: &str, point: Point, is_rounded: bool) {
+        if self.gathered.last().is_none_or(|gathered| !gathered.takes(arrival)) {
+            self.gathered.push(self.spare.pop().unwrap_or_default());
+        }
+        if let Some(gathered) = self.gathered.last_mut() {
+            let line = usize::try_from(self.lines).unwrap_or(usize::MAX);
+            gathered.push(arrival, line, None, name, point);
+            gathered.rounded += u64::from(is_rounded);
+        }
+        self.lines += 1;
+    }
+}
+
+/// What the lines of one read have in common.
+struct Lines<'a, 'l> {
+    limits: &'l Limits,
+    told: &'l mut Told,
+    /// The name of the last point.
+    name: String,
+    /// The tags of the last usual line, and how they are stored, from the first semicolon on.
+    tags: (&'a str, String),
 }
 
 /// Parses whole lines. `refused` gets the reason and the text of each line that is no point.
@@ -41,23 +75,93 @@ pub fn parse_lines<'a>(
     told: &mut Told,
     mut refused: impl FnMut(Reject, &'a [u8]),
 ) {
-    let mut rest = buffer;
-    let mut name = String::new();
-    while !rest.is_empty() {
-        let end = memchr(b'\n', rest).unwrap_or(rest.len());
-        let (line, after) = rest.split_at(end);
-        rest = after.get(1..).unwrap_or_default();
-        if line.trim_ascii().is_empty() {
+    // Checking everything at once costs a fraction of checking each line.
+    let text = std::str::from_utf8(buffer).ok();
+    let mut lines = Lines { limits, told, name: String::new(), tags: ("", String::new()) };
+    let mut next = 0;
+    while let Some(rest) = buffer.get(next..).filter(|rest| !rest.is_empty()) {
+        let end = next + memchr(b'\n', rest).unwrap_or(rest.len());
+        let line = buffer.get(next..end).unwrap_or_default();
+        let usual = text.and_then(|text| text.get(next..end)).and_then(|line| lines.take_usual(line));
+        next = end + 1;
+        if usual.is_some() || line.trim_ascii().is_empty() {
             continue;
         }
-        match parse_line(line, limits, told, &mut name) {
-            Ok(()) => {}
-            Err(reason) => {
-                told.lines += 1;
-                refused(reason, line);
-            }
+        if let Err(reason) = parse_line(line, limits, lines.told, &mut lines.name) {
+            lines.told.lines += 1;
+            refused(reason, line);
         }
     }
+}
+
+impl<'a> Lines<'a, '_> {
+    /// Takes a line as programs write it: `put`, one blank between words, and nothing in quotes. Any other is left alone.
+    fn take_usual(&mut self, line: &'a str) -> Option<()> {
+        if line.len() > self.limits.max_line_bytes {
+            return None;
+        }
+        let line = line.strip_suffix('\r').unwrap_or(line);
+        let (metric, rest) = split_word(line.strip_prefix("put ")?)?;
+        let (time, rest) = split_word(rest)?;
+        let (value, tags) = split_word(rest)?;
+        // No more digits than every integer has that a double holds.
+        if value.len() > 15 || tags.is_empty() || !is_word(metric) {
+            return None;
+        }
+        let time = number::seconds(time.as_bytes()).map(i64::from).or_else(|| time.parse().ok())?;
+        // As an integer, a negative zero is none.
+        let value = fast_float2::parse(value)
+            .ok()
+            .filter(|number: &f64| *number != 0.0 || !value.starts_with('-'))?;
+        let point = self.limits.point_at(millis(time), value).ok()?;
+        self.put_name(metric, tags)?;
+        self.told.push(Arrival::labelled(0), &self.name, point, false);
+        Some(())
+    }
+
+    /// Senders send the metrics of one thing one after the other, so its tags often come again.
+    fn put_name(&mut self, metric: &str, tags: &'a str) -> Option<()> {
+        // Of two tags with one key only one is stored. What they have in bytes counts all the same, as for other lines.
+        if metric.len() + 1 + tags.len() > self.limits.max_name_bytes {
+            return None;
+        }
+        if self.tags.0 != tags {
+            self.tags = ("", String::new());
+            let (mut list, mut rest) = (Vec::with_capacity(8), Some(tags));
+            while let Some(words) = rest {
+                let word = words.get(..memchr(b' ', words.as_bytes()).unwrap_or(words.len()))?;
+                rest = words.get(word.len() + 1..);
+                let equals = memchr(b'=', word.as_bytes()).filter(|_| is_word(word))?;
+                let (key, value) = (word.get(..equals)?, word.get(equals + 1..)?);
+                if key == TTL {
+                    return None;
+                }
+                list.push((key, value));
+            }
+            self.name.clear();
+            labelled::push_series_name("m", &mut list, &mut self.name).ok()?;
+            self.tags = (tags, self.name.split_off(1));
+        }
+        self.name.clear();
+        labelled::push_metric(metric, &mut self.name).ok()?;
+        self.name.push_str(&self.tags.1);
+        (self.name.len() <= self.limits.max_name_bytes).then_some(())
+    }
+}
+
+/// The text before the first blank, and what is behind it.
+fn split_word(text: &str) -> Option<(&str, &str)> {
+    let end = memchr(b' ', text.as_bytes())?;
+    Some((text.get(..end)?, text.get(end + 1..)?))
+}
+
+/// Is a text one word that means itself?
+fn is_word(text: &str) -> bool {
+    !text.is_empty() && text.bytes().fold(true, |is_word, byte| is_word & (byte > b' ') & (byte != b'"'))
+}
+
+fn millis(time: i64) -> i64 {
+    if time >= FIRST_MILLIS { time } else { time.saturating_mul(1000) }
 }
 
 fn parse_line(line: &[u8], limits: &Limits, told: &mut Told, name: &mut String) -> Result<(), Reject> {
@@ -80,7 +184,7 @@ fn parse_line(line: &[u8], limits: &Limits, told: &mut Told, name: &mut String) 
         return Err(Reject::BadLine);
     };
     let time: i64 = time.parse().map_err(|_| Reject::BadTimestamp)?;
-    let millis = if is_millis || time >= FIRST_MILLIS { time } else { time.saturating_mul(1000) };
+    let millis = if is_millis { time } else { millis(time) };
     let Value::Number(value, is_rounded) = Value::of_text(&value) else { return Err(Reject::BadValue) };
     let mut tags = Vec::new();
     let mut keep_secs = 0;
@@ -95,18 +199,9 @@ fn parse_line(line: &[u8], limits: &Limits, told: &mut Told, name: &mut String) 
     if tags.is_empty() {
         tags.push(("add".into(), "tag".into()));
     }
-    series_name(limits, &metric, &tags, name)?;
+    series_name(limits, &metric, &mut tags, name)?;
     let point = limits.point_at(millis, value)?;
-    let arrival = Arrival::labelled(keep_secs);
-    if told.gathered.last().is_none_or(|gathered| !gathered.takes(arrival)) {
-        told.gathered.push(Gathered::default());
-    }
-    if let Some(gathered) = told.gathered.last_mut() {
-        let line = usize::try_from(told.lines).unwrap_or(usize::MAX);
-        gathered.push(arrival, line, None, name, point);
-        gathered.rounded += u64::from(is_rounded);
-    }
-    told.lines += 1;
+    told.push(Arrival::labelled(keep_secs), name, point, is_rounded);
     Ok(())
 }
 

@@ -338,6 +338,41 @@ proptest! {
         }
     }
 
+    /// A second blank makes a line unusual, and changes nothing about it.
+    #[test]
+    fn usual_lines_mean_what_all_lines_mean(
+        sent in prop::collection::vec(
+            (
+                "[am.%~]{1,3}|\\PC{1,4}",
+                "[0-9]{1,4}|1[0-9]{9}|1[0-9]{12}|[-+]?[0-9x]{1,3}",
+                "-?[0-9]{1,17}(\\.[0-9]{1,3})?|-?0|1e[0-9]{1,3}|inf|nan|[1_x]{1,3}",
+                prop::sample::select(vec![
+                    "a=b", "a=b c=d", "c=d a=b", "a=b a=c", "name=x", "a=b;c", "a=~b", "a=b=c", "a=b\r", "a=b ", " a=b", "a", "a=", "",
+                    "=b", "a=\"b", "kairos_opt.ttl=60 a=b", "kairos_opt.ttl=x", "a!=b", "ü=名 a=\u{85}", "a=b\tc=d",
+                ]),
+            ),
+            0..8,
+        ),
+    ) {
+        let text: Vec<String> =
+            sent.iter().map(|(metric, time, value, tags)| format!("put {metric} {time} {value} {tags}\n")).collect();
+        let unusual: Vec<String> = text.iter().map(|line| line.replacen("put ", "put  ", 1)).collect();
+        prop_assert_eq!(lines(text.concat().as_bytes()), lines(unusual.concat().as_bytes()));
+    }
+
+    /// An escape in the first item makes a body unusual, one in the last item only what comes after the others.
+    #[test]
+    fn usual_items_mean_what_all_items_mean(items in prop::collection::vec(item(), 1..5), which in any::<prop::sample::Index>()) {
+        let usual: Vec<String> = items.iter().map(Json::to_string).collect();
+        let mut unusual = usual.clone();
+        let item = which.get_mut(&mut unusual);
+        *item = item.replacen('{', if item.len() > 2 { r#"{"\u0078":0,"# } else { r#"{"\u0078":0"# }, 1);
+        for read in [datapoints::read as Read, put::read] {
+            let [usual, unusual] = [&usual, &unusual].map(|items| seen(read, format!("[{}]", items.join(",")).as_bytes()));
+            prop_assert_eq!(usual, unusual);
+        }
+    }
+
     #[test]
     fn anything_is_read_and_all_that_is_taken_keeps_the_rules(items in prop::collection::vec(item(), 0..4), cut in 0..40_usize) {
         let whole = json!(items).to_string();

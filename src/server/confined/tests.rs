@@ -94,7 +94,7 @@ impl House {
 
     fn check_lists(&self) -> Result<(), TestCaseError> {
         let never = Cancel::never();
-        let mut stream = self.seen.names();
+        let mut stream = self.seen.names("");
         let mut all = Vec::new();
         loop {
             let some = stream(2);

@@ -38,6 +38,17 @@ proptest! {
         prop_assert_eq!(owned(parts(&name)), (metric, tags));
     }
 
+    /// Of texts that were sent here, and of any others that are stored.
+    #[test]
+    fn stored_texts_begin_in_one_of_the_ways_for_what_they_stand_for(text in text(), any in "[%a-n0-9;.~]{0,8}", end in 0..9_usize) {
+        for stored in [metric(&text), key(&text), value(&text), Cow::Borrowed(&*text), Cow::Borrowed(&*any)] {
+            let sent = plain(&stored);
+            let end = sent.char_indices().map(|(at, _)| at).nth(end).unwrap_or(sent.len());
+            let ways = stored_beginnings(&sent[..end]).filter(|begin| stored.starts_with(begin.as_str())).count();
+            prop_assert_eq!(ways, 1, "{:?} {:?}", stored, &sent[..end]);
+        }
+    }
+
     #[test]
     fn any_text_is_taken_apart(name in "\\PC{0,30}", odd in text()) {
         let _ = (parts(&name), parts(&odd), plain(&odd));
@@ -85,9 +96,18 @@ fn what_is_no_series_is_refused_and_leaves_the_text_alone() {
         (&deep, ("k", "v"), Reject::TooManyComponents),
     ] {
         let mut text = "before".to_owned();
-        assert_eq!(push_series_name(metric, &mut vec![tag], &mut text), Err(reason));
+        assert_eq!(push_series_name(metric, &mut [tag], &mut text), Err(reason));
         assert_eq!(text, "before");
     }
+}
+
+#[test]
+fn the_usual_text_begins_as_it_is_stored_or_with_an_escape() {
+    let ways = |prefix| stored_beginnings(prefix).collect::<Vec<_>>();
+    assert_eq!(ways("cpu"), ["cpu"]);
+    assert_eq!(ways("a.b"), ["a%", "a.b"]);
+    assert_eq!(ways("a%b.c"), ["a%"]);
+    assert_eq!(ways(""), [""]);
 }
 
 #[test]

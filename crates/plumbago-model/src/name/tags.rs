@@ -43,6 +43,12 @@ impl<'a> Tagged<'a> {
 /// The order of `a=…` and `b=…` for two keys: a `=` stands behind the shorter one, and no key holds that.
 pub(crate) fn by_text(a: &str, b: &str) -> Ordering {
     let (a, b) = (a.as_bytes(), b.as_bytes());
+    // Usually the first bytes tell.
+    if let ([x, ..], [y, ..]) = (a, b)
+        && x != y
+    {
+        return x.cmp(y);
+    }
     let shared = a.len().min(b.len());
     let behind = |key: &[u8]| key.get(shared).copied().unwrap_or(b'=');
     a.iter().take(shared).cmp(b.iter().take(shared)).then_with(|| behind(a).cmp(&behind(b)))
