@@ -147,6 +147,7 @@ telemetry! {
     find_limited: "counter" "plumbago_find_limited_total" "Finds rejected because of a limit.",
     searches_cut_short: "counter" "plumbago_searches_cut_short_total" "Searches of the metric browser that timed out and returned partial results.",
     render_limited: "counter" "plumbago_render_limited_total" "Renders rejected because of a limit.",
+    fonts_left_out: "counter" "plumbago_fonts_left_out_total" "Font files of the system that were not read because of query.max_fonts or query.max_font_bytes.",
 }
 
 impl Telemetry {

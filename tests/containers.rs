@@ -88,6 +88,16 @@ fn the_chart_is_of_this_version_and_its_values_are_described() {
 }
 
 #[test]
+fn a_pod_is_scraped_once() {
+    let services = read("docker/helm/plumbago/templates/service.yaml");
+    let apart = "app.kubernetes.io/component";
+    let marked: Vec<bool> = services.split("\n---\n").map(|service| service.contains(apart)).collect();
+    assert_eq!(marked, [false, true], "{services}");
+    let monitor = read("docker/helm/plumbago/templates/servicemonitor.yaml");
+    assert!(monitor.contains(&format!("{{ key: {apart}, operator: DoesNotExist }}")), "{monitor}");
+}
+
+#[test]
 fn probes_and_monitors_ask_what_the_server_answers() {
     let calls = read("docs/HTTP.md");
     let path = regex::Regex::new(r"\bpath: (/\S+?),? ").unwrap();

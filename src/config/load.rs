@@ -362,6 +362,8 @@ fn resolve_query(raw: raw::Query) -> Query {
         memory: to_usize(raw.memory.bytes()),
         memory_each: to_usize(raw.memory_each.0),
         memory_wait: raw.memory_wait.0,
+        max_fonts: to_usize(raw.max_fonts.0),
+        max_font_bytes: raw.max_font_bytes.0,
         slow: raw.slow.0,
     }
 }

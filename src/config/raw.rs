@@ -208,6 +208,8 @@ sections! {
         memory: Memory = r#""25%""#, "Memory that all queries together may use: a size, or a share of this machine's memory (of the container's, if that is less).";
         memory_each: Size<1_048_576> = r#""256MiB""#, "Memory that one query may use.";
         memory_wait: Time<0> = r#""5s""#, "How long a query waits while the others use all of `query.memory`; then it is answered with 503.";
+        max_fonts: AnyNumber = "16", "Most font files of the system that are read for letters that the program does not have, such as Chinese; 0 reads none. They are looked for when a picture needs the first one.";
+        max_font_bytes: Size<0> = r#""64MiB""#, "Most bytes of all these files together.";
         slow: Time<0> = r#""1s""#, "Log queries that take longer, with what they asked for and where the time went; 0 means none.";
     }
 

@@ -275,6 +275,10 @@ pub struct Query {
     pub memory_each: usize,
     /// How long a query waits for memory that others use.
     pub memory_wait: Duration,
+    /// Most font files of the system that are read.
+    pub max_fonts: usize,
+    /// Most bytes of them.
+    pub max_font_bytes: u64,
     /// Queries that take longer are logged; 0 means none.
     pub slow: Duration,
 }
@@ -333,6 +337,8 @@ impl Default for Query {
             memory: usize::try_from(machine::share(25)).unwrap_or(usize::MAX),
             memory_each: 256 << 20,
             memory_wait: Duration::from_secs(5),
+            max_fonts: 16,
+            max_font_bytes: 64 << 20,
             slow: Duration::from_secs(1),
         }
     }

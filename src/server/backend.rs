@@ -13,7 +13,7 @@ use crate::parse::Limits;
 use crate::receive;
 use crate::store::Hit;
 use crate::telemetry::QuotaUse;
-use graphite_render::{FetchRequest, Fetched, Source};
+use graphite_render::{FetchRequest, Fetched, Source, picture};
 use plumbago_model::glob::Glob;
 use plumbago_model::{
     Batch, Cancel, Judged, MetricId, Overload, Policy, QueryError, Reading, Scope, Span, Verdict,
@@ -136,6 +136,7 @@ impl Backend for Engine {
 
     fn prometheus(&self) -> String {
         self.telemetry.spool_points.set(self.spooled());
+        self.telemetry.fonts_left_out.set(picture::system_fonts_left_out());
         self.telemetry.set_disk(self.disk());
         self.telemetry.set_quotas(self.quotas.usage(now()));
         self.telemetry.prometheus()

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use graphite_render::picture::{self, FontLimits};
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -30,6 +31,10 @@ pub fn run(loaded: Loaded, sources: Sources) -> Result<()> {
     let manager = Notifier::of_environment();
     manager.status("opening the store");
     system::make_room_for_files(&config);
+    picture::limit_system_fonts(FontLimits {
+        files: config.query.max_fonts,
+        bytes: config.query.max_font_bytes,
+    });
     let (ingest, queries) = runtimes(&config)?;
     let sockets = ingest.block_on(Sockets::bind(&config))?;
     let http = config.listen.http.map(|address| Reserved::new("http", address)).transpose()?;

@@ -27,7 +27,7 @@ What a picture cannot obey is refused with 400 and a reason: an unknown `templat
 **Letters** are those of DejaVu Sans. The part of it that is in the program (0.5 MB) has European scripts and symbols, some emoji among
 them. Chinese, Japanese and Korean letters would take 20 MB, so these come from fonts of the system: Plumbago looks for them below
 `/usr/share/fonts` and in similar places when the first such letter is to be drawn. On Debian, `apt install fonts-noto-cjk` is enough. It
-reads at most 16 font files of 64 MiB together. A letter that no font has is a box. In an SVG, the viewer's fonts are used.
+reads at most `query.max_fonts` files (16), of `query.max_font_bytes` together (64 MiB). A letter that no font has is a box. In an SVG, the viewer's fonts are used.
 ";
 
 const DIFFERENCES: &str = "\

@@ -29,6 +29,7 @@ mod grafana;
 mod grafana_kairosdb;
 mod graphite_web;
 mod harness;
+mod image;
 mod ingest;
 mod kairosdb;
 mod kairosdb_query;

@@ -85,6 +85,8 @@ impl Stage for Place {
 
 /// Where the commands of a page run.
 pub(crate) trait Stage {
+    /// A section of the page begins.
+    fn section(&mut self, _heading: &str) {}
     /// Starts the server of the page.
     fn start(&mut self);
     /// Stops it.
@@ -191,7 +193,12 @@ pub(crate) fn check_page_on(name: &str, place: &mut dyn Stage) {
     let mut push = |line: &str| text = std::mem::take(&mut text) + line + "\n";
     for piece in pieces(&written) {
         match piece {
-            Piece::Text(line) => push(&line),
+            Piece::Text(line) => {
+                if let Some(heading) = line.strip_prefix("## ") {
+                    place.section(heading);
+                }
+                push(&line);
+            }
             Piece::Start => place.start(),
             Piece::Stop => place.stop(),
             Piece::Run(command, said) => {

@@ -1,4 +1,5 @@
-//! docs/INSTALL.md is true: its steps run in an empty Debian, with the packages that `scripts/package` makes of this program.
+//! docs/INSTALL.md is true: its steps run in an empty Debian, with the packages that `scripts/package` makes of this program. Red Hat's
+//! is installed by `rpm`, which this machine has, into a root whose list of packages says no more than that glibc and a shell are there.
 //!
 //! The root has a network of its own, so that the service has its usual ports. systemd cannot run in there. `systemctl` only writes down
 //! what it is asked for, and the test does it: it starts the service as the unit file says, as the user of the unit, and waits until the
@@ -17,6 +18,8 @@ use crate::notify::Manager;
 use crate::skip::{note, skip};
 
 const UNIT: &str = "usr/lib/systemd/system/plumbago.service";
+/// Where a person puts it.
+const OWN_UNIT: &str = "etc/systemd/system/plumbago.service";
 
 /// A root with an empty Debian, and the service in there.
 struct Machine {
@@ -27,6 +30,8 @@ struct Machine {
     service: Option<Child>,
     /// Lines of `systemctl` that are done.
     done: usize,
+    /// Where commands run.
+    directory: PathBuf,
     _directory: tempfile::TempDir,
 }
 
@@ -57,15 +62,53 @@ impl Machine {
         let mut line = String::new();
         BufReader::new(anchor.stdout.take().unwrap()).read_line(&mut line).unwrap();
         assert_eq!(line, "ready\n", "the machine did not start");
-        Self { root, anchor, manager, service: None, done: 0, _directory: directory }
+        let packages = root.join("packages");
+        fs::set_permissions(&packages, fs::Permissions::from_mode(0o777)).unwrap();
+        Self {
+            root,
+            anchor,
+            manager,
+            service: None,
+            done: 0,
+            directory: "/packages".into(),
+            _directory: directory,
+        }
+    }
+
+    /// Puts packages where the page has them, under their names on the most common machine.
+    fn bring(&self, packages: &[PathBuf]) {
+        for package in packages {
+            let shown = name(package).replace("_arm64.deb", "_amd64.deb").replace("aarch64", "x86_64");
+            fs::copy(package, self.root.join("packages").join(shown)).unwrap();
+        }
+    }
+
+    /// A command outside, with the network and the devices of the machine.
+    fn beside(&self, program: &str) -> Command {
+        let mut command = Command::new("nsenter");
+        command.args(["--target", &self.anchor.id().to_string(), "--mount", "--net", program]);
+        command.stdin(Stdio::null());
+        command
+    }
+
+    /// This machine's `rpm` works on the root, whose scripts it runs in there.
+    fn rpm(&self, arguments: &str) -> Command {
+        let mut command = self.beside("rpm");
+        // Debian's does not like to be used, and keeps its list of packages with its user.
+        command.args(["--force-debian", "--define", "_dbpath /var/lib/rpm", "--root"]).arg(&self.root);
+        for argument in arguments.split(' ') {
+            // Relative paths are not those of the machine.
+            let file = self.root.join("packages").join(argument);
+            command.arg(if file.is_file() { file.as_os_str() } else { argument.as_ref() });
+        }
+        command
     }
 
     /// A command in there, from its words on.
     fn inside(&self, words: &[&str]) -> Command {
-        let mut command = Command::new("nsenter");
-        command.args(["--target", &self.anchor.id().to_string(), "--mount", "--net", "chroot"]);
-        command.arg(&self.root).args(["env", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C.UTF-8"]);
-        command.args(words).stdin(Stdio::null());
+        let mut command = self.beside("chroot");
+        let path = "PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+        command.arg(&self.root).args(["env", "-i", path, "LC_ALL=C.UTF-8"]).args(words);
         command
     }
 
@@ -90,7 +133,8 @@ impl Machine {
 
     /// Value of a key of the installed unit.
     fn unit(&self, key: &str) -> String {
-        let unit = fs::read_to_string(self.root.join(UNIT)).unwrap();
+        let unit =
+            [OWN_UNIT, UNIT].iter().find_map(|path| fs::read_to_string(self.root.join(path)).ok()).unwrap();
         let found = unit.lines().find_map(|line| line.strip_prefix(&format!("{key}=")));
         found.unwrap_or_else(|| panic!("no {key} in {unit}")).to_owned()
     }
@@ -124,7 +168,16 @@ impl Stage for Machine {
     /// As root behind `sudo`, and as nobody without. What is sent without an answer may arrive a moment later, so questions are repeated.
     fn run(&mut self, line: &str, is_right: &dyn Fn(&str) -> bool) -> String {
         let (line, is_root) = line.strip_prefix("sudo ").map_or((line, false), |line| (line, true));
-        let line = format!("exec 2>&1; cd /packages; {line}");
+        if let Some(directory) = line.strip_prefix("cd ") {
+            self.directory.push(directory);
+            return String::new();
+        }
+        if let Some(arguments) = line.strip_prefix("rpm ").filter(|_| is_root) {
+            let output = run_to_end(self.rpm(arguments));
+            self.obey();
+            return [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap()).concat();
+        }
+        let line = format!("exec 2>&1; cd {}; {line}", self.directory.display());
         let nobody = ["setpriv", "--reuid", "nobody", "--regid", "nogroup", "--clear-groups"];
         let words = [if is_root { &[][..] } else { &nobody }, &["bash", "-c", &line]].concat();
         let asks = ["find", "read", "health"].iter().any(|name| line.contains(&format!("plumbago {name} ")))
@@ -148,6 +201,53 @@ impl Drop for Machine {
             let _ = child.wait();
         }
     }
+}
+
+/// The page, from an empty machine on for each way to install.
+struct Machines {
+    machine: Machine,
+    /// What the root of a machine is made of.
+    archive: String,
+    packages: Vec<PathBuf>,
+    /// What Red Hat has in place of Debian's essential packages.
+    base: PathBuf,
+}
+
+impl Stage for Machines {
+    fn section(&mut self, heading: &str) {
+        if !["Red Hat and Fedora", "Without a package"].contains(&heading) {
+            return;
+        }
+        self.machine = Machine::new(&self.archive);
+        self.machine.bring(&self.packages);
+        if heading.starts_with("Red Hat") {
+            self.machine.bring(std::slice::from_ref(&self.base));
+            run(&mut self.machine.rpm(&format!("-U {}", name(&self.base))));
+        }
+    }
+
+    fn start(&mut self) {
+        self.machine.start();
+    }
+
+    fn stop(&mut self) {
+        self.machine.stop();
+    }
+
+    fn run(&mut self, line: &str, is_right: &dyn Fn(&str) -> bool) -> String {
+        self.machine.run(line, is_right)
+    }
+}
+
+/// A package without files, for what the packages of Red Hat need.
+fn base(directory: &Path) -> PathBuf {
+    let recipe = directory.join("base.yaml");
+    let text = "{ name: base, arch: all, version: 1.0.0, maintainer: nobody, description: what is there already, \
+                provides: [glibc = 99, libgcc, shadow-utils, /bin/sh] }";
+    fs::write(&recipe, text).unwrap();
+    let mut nfpm = Command::new(std::env::var("TEST_NFPM").unwrap());
+    run(nfpm.args(["package", "--packager", "rpm", "--config"]).arg(&recipe).arg("--target").arg(directory));
+    directory.join("base-1.0.0-1.noarch.rpm")
 }
 
 fn run(command: &mut Command) -> String {
@@ -174,7 +274,7 @@ fn debian(test: &str) -> Option<String> {
         skip(test, "only root can install packages into a directory");
         return None;
     }
-    for program in ["dpkg", "unshare", "nsenter", "setpriv"] {
+    for program in ["dpkg", "rpm", "unshare", "nsenter", "setpriv"] {
         if find_program(program).is_none() {
             skip(test, &format!("there is no {program} here"));
             return None;
@@ -191,21 +291,45 @@ fn debian(test: &str) -> Option<String> {
 #[test]
 fn every_step_of_an_installation_does_what_the_page_says() {
     let Some(archive) = debian("every_step_of_an_installation_does_what_the_page_says") else { return };
-    let mut machine = Machine::new(&archive);
     let made = tempfile::tempdir().unwrap();
-    let mut all = packages(made.path(), &["deb"]);
-    all.extend(packages(made.path(), &["--release", "2", "deb"]));
-    assert_eq!(all.len(), 2, "{all:?}");
-    for package in &all {
-        // The page has the name on the most common machine.
-        let shown = name(package).replace("_arm64.deb", "_amd64.deb");
-        fs::copy(package, machine.root.join("packages").join(shown)).unwrap();
-    }
-    check_page_on("INSTALL.md", &mut machine);
-    assert!(machine.service.is_some());
+    let mut all = packages(made.path(), &["deb", "rpm", "tar"]);
+    all.extend(packages(made.path(), &["--release", "2", "deb", "rpm"]));
+    assert_eq!(all.len(), 5, "{all:?}");
+    let base = base(made.path());
+    let machine = Machine::new(&archive);
+    machine.bring(&all);
+    let mut machines = Machines { machine, archive: archive.clone(), packages: all.clone(), base };
+    check_page_on("INSTALL.md", &mut machines);
+    assert!(machines.machine.service.is_some());
+    drop(machines);
 
-    // What is in it, and whose it is.
-    let root = machine.root.clone();
+    let mut machine = Machine::new(&archive);
+    machine.bring(&all);
+    let debs: Vec<&PathBuf> = all.iter().filter(|path| name(path).ends_with(".deb")).collect();
+    let install = |machine: &mut Machine, package: &Path| {
+        let shown = name(package).replace("_arm64.deb", "_amd64.deb");
+        machine.run(&format!("sudo dpkg -i {shown}"), &|_| true);
+    };
+    install(&mut machine, debs[0]);
+    machine.run("sudo systemctl enable --now plumbago", &|_| true);
+    has_its_files(&machine.root);
+    let dependencies = run(Command::new("dpkg-deb").arg("--field").arg(debs[0]).arg("Depends"));
+    assert!(dependencies.contains("libc6 (>= 2."), "{dependencies}");
+
+    // A configuration that was changed is not touched by an upgrade.
+    let config = machine.root.join("etc/plumbago/plumbago.toml");
+    let text = fs::read_to_string(&config).unwrap();
+    assert!(text.contains("\npath = \"/var/lib/plumbago\"\n"));
+    fs::write(&config, format!("{text}# mine\n")).unwrap();
+    let before = machine.service.as_ref().map(Child::id);
+    install(&mut machine, debs[1]);
+    assert!(fs::read_to_string(&config).unwrap().ends_with("# mine\n"));
+    assert_ne!(machine.service.as_ref().map(Child::id), before, "the service did not become the new version");
+    systemd_likes_the_unit(&machine.root);
+}
+
+/// What is in the package, and whose it is.
+fn has_its_files(root: &Path) {
     for path in [
         "usr/share/man/man1/plumbago.1.gz",
         "usr/share/man/man1/plumbago-watch.1.gz",
@@ -221,26 +345,16 @@ fn every_step_of_an_installation_does_what_the_page_says() {
     let user = users.lines().find(|line| line.starts_with("plumbago:")).unwrap();
     assert_eq!(user.split(':').nth(2), Some(data.uid().to_string().as_str()), "{user}");
     assert_eq!(data.mode() & 0o777, 0o750);
-    let dependencies = run(Command::new("dpkg-deb").arg("--field").arg(&all[0]).arg("Depends"));
-    assert!(dependencies.contains("libc6 (>= 2."), "{dependencies}");
+}
 
-    // A configuration that was changed is not touched by an upgrade.
-    let config = root.join("etc/plumbago/plumbago.toml");
-    let text = fs::read_to_string(&config).unwrap();
-    assert!(text.contains("\npath = \"/var/lib/plumbago\"\n"));
-    fs::write(&config, format!("{text}# mine\n")).unwrap();
-    let install = format!("sudo dpkg -i {}", name(&all[1]).replace("_arm64.deb", "_amd64.deb"));
-    let before = machine.service.as_ref().map(Child::id);
-    machine.run(&install, &|_| true);
-    assert!(fs::read_to_string(&config).unwrap().ends_with("# mine\n"));
-    assert_ne!(machine.service.as_ref().map(Child::id), before, "the service did not become the new version");
-
-    // What systemd itself thinks of the unit.
+/// What systemd itself thinks of the unit.
+fn systemd_likes_the_unit(root: &Path) {
     let Some(analyze) = find_program("systemd-analyze") else {
         return skip("plumbago.service", "there is no systemd-analyze here");
     };
     // It looks for the program here, not in the root.
-    let unit = made.path().join("plumbago.service");
+    let directory = tempfile::tempdir().unwrap();
+    let unit = directory.path().join("plumbago.service");
     let text = fs::read_to_string(root.join(UNIT)).unwrap();
     fs::write(&unit, text.replace("=/usr/bin/plumbago ", &format!("={} ", env!("CARGO_BIN_EXE_plumbago"))))
         .unwrap();

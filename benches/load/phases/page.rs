@@ -1,4 +1,4 @@
-//! The metric browser in a real Chromium with an empty profile: how long until a person can use it.
+//! The metric browser in a real Chromium with an empty profile: how long until a person sees it, and can use it.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -14,6 +14,9 @@ use crate::targets::Running;
 /// Names under which distributions install Chromium.
 const CHROMIUM: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 
+/// Nothing is worse than an empty window.
+const FIRST_PAINT: Bar = Bar::AtMost(500.0);
+
 /// The programs that open the page.
 struct Tools {
     node: PathBuf,
@@ -25,6 +28,8 @@ struct Tools {
 /// What `page.mjs` prints: one entry per load.
 #[derive(Debug, Deserialize)]
 struct Loads {
+    /// Milliseconds until the first text was on the screen.
+    painted: Vec<f64>,
     /// Milliseconds until the tree was shown and the search field accepted a key.
     interactive: Vec<f64>,
     /// Milliseconds from the last key of a search until something was found.
@@ -37,14 +42,19 @@ struct Loads {
 pub(crate) fn run(size: &str, bar: Bar, loads: usize, server: &Running, report: &mut Report) -> Result<()> {
     let label = server.kind.label();
     let what = format!("page, cold load → interactive, {size} metrics, p50");
+    let first = format!("page, cold load → first paint, {size} metrics, p50");
     let tools = match Tools::find() {
         Ok(tools) => tools,
         Err(missing) => {
+            report.unmeasured(label, &first, "ms", FIRST_PAINT, missing.clone());
             report.unmeasured(label, &what, "ms", bar, missing);
             return Ok(());
         }
     };
     let loads = tools.open(server.ports.http, loads)?;
+    let note = format!("slowest {:.0}", loads.painted.iter().copied().fold(0.0, f64::max));
+    let painted = Latency::of(loads.painted).p50;
+    report.add(label, &first, "ms", FIRST_PAINT, painted, note);
     let (slowest, count) = (loads.interactive.iter().copied().fold(0.0, f64::max), loads.interactive.len());
     let (interactive, found) = (Latency::of(loads.interactive), Latency::of(loads.found));
     let note = format!(

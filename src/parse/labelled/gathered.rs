@@ -94,6 +94,25 @@ impl Gathered {
         self.points.push(Sent { series: self.series.len() as u32 - 1, place, point });
     }
 
+    /// Adds the point of an item of its own, whose name `write` puts behind the others. Nothing is added if it cannot.
+    pub(super) fn push_new(
+        &mut self,
+        arrival: Arrival,
+        item: usize,
+        point: Point,
+        write: impl FnOnce(&mut String) -> Option<()>,
+    ) -> Option<()> {
+        let begin = self.names.len();
+        if write(&mut self.names).is_none() {
+            self.names.truncate(begin);
+            return None;
+        }
+        self.arrival = arrival;
+        self.points.push(Sent { series: self.series.len() as u32, place: None, point });
+        self.series.push(Series { item, name: (begin, self.names.len()) });
+        Some(())
+    }
+
     /// Forgets the points, and keeps the memory.
     pub(super) fn clear(&mut self) {
         self.names.clear();

@@ -45,16 +45,22 @@ impl Told {
         (self.lines, self.versions) = (0, 0);
     }
 
-    fn push(&mut self, arrival: Arrival, name: &str, point: Point, is_rounded: bool) {
+    /// Takes a line; `write` puts the name of its series behind those of others. Nothing is taken if it cannot.
+    fn push(
+        &mut self,
+        arrival: Arrival,
+        (point, is_rounded): (Point, bool),
+        write: impl FnOnce(&mut String) -> Option<()>,
+    ) -> Option<()> {
         if self.gathered.last().is_none_or(|gathered| !gathered.takes(arrival)) {
             self.gathered.push(self.spare.pop().unwrap_or_default());
         }
-        if let Some(gathered) = self.gathered.last_mut() {
-            let line = usize::try_from(self.lines).unwrap_or(usize::MAX);
-            gathered.push(arrival, line, None, name, point);
-            gathered.rounded += u64::from(is_rounded);
-        }
+        let line = usize::try_from(self.lines).unwrap_or(usize::MAX);
+        let gathered = self.gathered.last_mut()?;
+        gathered.push_new(arrival, line, point, write)?;
+        gathered.rounded += u64::from(is_rounded);
         self.lines += 1;
+        Some(())
     }
 }
 
@@ -114,13 +120,18 @@ impl<'a> Lines<'a, '_> {
             .ok()
             .filter(|number: &f64| *number != 0.0 || !value.starts_with('-'))?;
         let point = self.limits.point_at(millis(time), value).ok()?;
-        self.put_name(metric, tags)?;
-        self.told.push(Arrival::labelled(0), &self.name, point, false);
-        Some(())
+        self.know_tags(metric, tags)?;
+        let most = self.limits.max_name_bytes;
+        self.told.push(Arrival::labelled(0), (point, false), |names| {
+            let begin = names.len();
+            labelled::push_metric(metric, names).ok()?;
+            names.push_str(&self.tags.1);
+            (names.len() - begin <= most).then_some(())
+        })
     }
 
     /// Senders send the metrics of one thing one after the other, so its tags often come again.
-    fn put_name(&mut self, metric: &str, tags: &'a str) -> Option<()> {
+    fn know_tags(&mut self, metric: &str, tags: &'a str) -> Option<()> {
         // Of two tags with one key only one is stored. What they have in bytes counts all the same, as for other lines.
         if metric.len() + 1 + tags.len() > self.limits.max_name_bytes {
             return None;
@@ -142,10 +153,7 @@ impl<'a> Lines<'a, '_> {
             labelled::push_series_name("m", &mut list, &mut self.name).ok()?;
             self.tags = (tags, self.name.split_off(1));
         }
-        self.name.clear();
-        labelled::push_metric(metric, &mut self.name).ok()?;
-        self.name.push_str(&self.tags.1);
-        (self.name.len() <= self.limits.max_name_bytes).then_some(())
+        Some(())
     }
 }
 
@@ -201,7 +209,10 @@ fn parse_line(line: &[u8], limits: &Limits, told: &mut Told, name: &mut String) 
     }
     series_name(limits, &metric, &mut tags, name)?;
     let point = limits.point_at(millis, value)?;
-    told.push(Arrival::labelled(keep_secs), name, point, is_rounded);
+    told.push(Arrival::labelled(keep_secs), (point, is_rounded), |names| {
+        names.push_str(name);
+        Some(())
+    });
     Ok(())
 }
 

@@ -3,6 +3,8 @@
 //! Each test starts a server, fills it, and lets one of the scripts in this folder drive the page by Playwright. `scripts/peers
 //! browser` installs Playwright's core; the browser is the distribution's. `UPDATE_SCREENSHOTS=1` writes the pictures in `docs/img`.
 
+mod fleet;
+
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -65,7 +67,7 @@ fn names_never_run_and_nobody_else_is_asked() {
 
 #[test]
 fn it_looks_right_in_both_themes_and_on_a_phone() {
-    drive("it_looks_right_in_both_themes_and_on_a_phone", "looks.mjs", filled);
+    drive("it_looks_right_in_both_themes_and_on_a_phone", "looks.mjs", fleet);
 }
 
 #[test]
@@ -150,9 +152,9 @@ fn tools() -> Result<(PathBuf, PathBuf, PathBuf), String> {
     Ok((node, chromium, playwright.ok_or("TEST_PLAYWRIGHT does not name what scripts/peers browser prints")?))
 }
 
-/// The small fleet, with rules for names, a quota, metrics of the server's own, and some that are in the way.
+/// The fleet, with rules for names, a quota, metrics of the server's own, and some that are in the way.
 fn operated() -> Server {
-    let setup = Setup::new().set("telemetry.carbon_interval", "1s");
+    let setup = Setup::new().set("telemetry.carbon_interval", "1h");
     let write = |name: &str, text: &str| std::fs::write(setup.directory().join(name), text).unwrap();
     write("storage-schemas.conf", SCHEMAS);
     write("rewrite-rules.conf", "[pre]\n^old\\. = servers.\n");
@@ -161,20 +163,25 @@ fn operated() -> Server {
     let quota = "[[quota]]\nname = \"fleet\"\nmatch = \"servers\"\nmetrics = 1000\n";
     write("plumbago.toml", &format!("{rules}{quota}"));
     let server = setup.start();
-    fill(&server);
+    fleet::fill(&server);
     let time = now() - 60;
-    server.store(&format!("doomed.one 1 {time}\ndoomed.two 1 {time}\nformer.name 1 {time}\n"));
+    for name in
+        ["staging.web1.cpu.load", "staging.web1.cpu.user", "staging.web1.memory.used_bytes", "former.name"]
+    {
+        server.store(&format!("{name} 1 {time}\n"));
+    }
     // What it would have stored in the last hours.
     let own = server.json("/internal/browser/health")["own_name"].as_str().unwrap().to_owned();
-    let mut history = String::new();
-    for time in (time - 10_000..time).step_by(60) {
-        for (name, size) in
-            [("committedPoints", 25.0), ("cache.size", 90.0), ("disk.used", 6.2e5), ("memUsage", 6e7)]
-        {
-            let _ = writeln!(history, "{own}.{name} {:.0} {time}", size * value(1.0, time as f64) / 60.0);
-        }
-    }
-    server.store(&history);
+    server.store(&fleet::own_history(&own));
+    server
+}
+
+/// The fleet as the pictures show it.
+fn fleet() -> Server {
+    let setup = Setup::new();
+    std::fs::write(setup.directory().join("storage-schemas.conf"), SCHEMAS).unwrap();
+    let server = setup.start();
+    fleet::fill(&server);
     server
 }
 

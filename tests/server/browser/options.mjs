@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { test } from "node:test";
 
-import { drawn, open, shown } from "./chromium.mjs";
+import { drawn, empty, open, shown, url } from "./chromium.mjs";
 
 const hash = (targets, more = {}) =>
   `#${new URLSearchParams([...targets.map((target) => ["target", target]), ...Object.entries({ refresh: "0", ...more })])}`;
@@ -95,6 +95,31 @@ test("a log scale shows powers of ten, and limits are obeyed", async () => {
   await page.getByLabel("Lowest value").fill("-10");
   await page.waitForFunction(() => document.querySelector("#plot").getAttribute("aria-label").includes("values -10 to 50."));
   assert.equal(shown(page).get("max"), "50");
+});
+
+test("ticks are round in the unit of the values", async () => {
+  for (const [target, unit, wanted] of [
+    ["scale(servers.peak.load,1000000)", "bytes", /^\d+(\.5|\.25|\.75)? ([KMG]i)?B$/],
+    ["scale(servers.peak.load,2)", "seconds", /^(0 s|\d+ min|\d+(\.5)? h)$/],
+    ["scale(servers.calm.load,0.00001)", "seconds", /^\d+(\.\d)? µs$/],
+  ]) {
+    const page = await empty();
+    await page.addInitScript(() => {
+      const { prototype } = CanvasRenderingContext2D;
+      const write = prototype.fillText;
+      window.written = [];
+      prototype.fillText = function (text, ...rest) {
+        window.written.push(text);
+        return write.call(this, text, ...rest);
+      };
+    });
+    await page.goto(url + hash([target], { unit, from: "-4h" }));
+    await drawn(page);
+    const labels = (await page.evaluate(() => window.written)).filter((text) => /[a-zA-Zµ]$/.test(text) && !text.includes("\n"));
+    const amounts = labels.filter((text) => / (([KMGT]i)?B|[µmn]?s|min|h|d)$/.test(text));
+    assert.ok(amounts.length > 3, labels);
+    for (const text of amounts) assert.match(text, wanted);
+  }
 });
 
 test("a click pins the values of all lines, and another lets them go", async () => {

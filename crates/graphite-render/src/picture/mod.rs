@@ -9,6 +9,7 @@ mod chart;
 mod colour;
 mod curve;
 mod font;
+mod hairline;
 mod layout;
 mod legend;
 pub mod option_rows;
@@ -30,6 +31,7 @@ use crate::error::RenderError;
 use crate::series::Series;
 use canvas::Canvas;
 pub use options::{GraphType, Options};
+pub use system_fonts::{FontLimits, limit_system_fonts, system_fonts_left_out};
 
 /// What a picture is written as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

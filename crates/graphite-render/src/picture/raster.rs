@@ -7,9 +7,10 @@ use tiny_skia::{
 use super::canvas::{Anchor, Area, At, Canvas, Label, Pen};
 use super::colour::Colour;
 use super::font::{self, Style};
+use super::hairline::{self, Bounds};
 use crate::error::RenderError;
 
-/// Lines up to so many pixels wide are drawn as wide as one, which takes a tenth of the time and looks the same.
+/// Lines up to so many pixels wide are drawn as wide as one, which takes a small part of the time and looks the same.
 const THIN: f32 = 1.5;
 
 /// How far italic letters lean, and how wide the rim of bold ones is, as parts of their size.
@@ -22,6 +23,9 @@ pub(super) struct Raster {
     /// Pixels for each unit of length.
     ratio: f32,
     letters: Style,
+    /// What may be drawn on, if that is not everything.
+    clip: Option<Area>,
+    /// The same for shapes, made when the first one needs it.
     mask: Option<Mask>,
 }
 
@@ -31,11 +35,44 @@ impl Raster {
         let pixels = Pixmap::new(size(width), size(height)).ok_or_else(|| {
             RenderError::invalid(format!("a picture of {width} by {height} pixels cannot be drawn"))
         })?;
-        Ok(Self { pixels, ratio, letters, mask: None })
+        Ok(Self { pixels, ratio, letters, clip: None, mask: None })
     }
 
     fn transform(&self) -> Transform {
         Transform::from_scale(self.ratio, self.ratio)
+    }
+
+    /// Makes the mask of the part that may be drawn on.
+    fn need_mask(&mut self) {
+        let Some(area) = self.clip.filter(|_| self.mask.is_none()) else { return };
+        let Some(path) = path(&[area.outline()], true) else { return };
+        self.mask = Mask::new(self.pixels.width(), self.pixels.height());
+        let transform = self.transform();
+        if let Some(mask) = &mut self.mask {
+            mask.fill_path(&path, FillRule::Winding, true, transform);
+        }
+    }
+
+    fn bounds(&self) -> Bounds {
+        let (width, height) = (self.pixels.width() as i32, self.pixels.height() as i32);
+        let Some(area) = self.clip else { return Bounds { columns: (0, width), rows: (0, height) } };
+        let first = |edge: f32| ((edge * self.ratio).floor() as i32).max(0);
+        let end = |edge: f32, most: i32| ((edge * self.ratio).ceil() as i32).min(most);
+        Bounds {
+            columns: (first(area.left), end(area.right, width)),
+            rows: (first(area.top), end(area.bottom, height)),
+        }
+    }
+
+    /// Lines as wide as a pixel.
+    fn hairlines(&mut self, lines: &[Vec<At>], colour: Colour) {
+        let (bounds, ratio) = (self.bounds(), self.ratio);
+        if ratio == 1.0 {
+            return hairline::draw(&mut self.pixels.as_mut(), lines, colour, bounds);
+        }
+        let scaled = |line: &Vec<At>| line.iter().map(|(x, y)| (x * ratio, y * ratio)).collect();
+        let lines: Vec<Vec<At>> = lines.iter().map(scaled).collect();
+        hairline::draw(&mut self.pixels.as_mut(), &lines, colour, bounds);
     }
 }
 
@@ -45,17 +82,17 @@ impl Canvas for Raster {
     }
 
     fn clip(&mut self, area: Option<Area>) {
-        let transform = self.transform();
-        self.mask = area.and_then(|area| {
-            let mut mask = Mask::new(self.pixels.width(), self.pixels.height())?;
-            mask.fill_path(&path(&[area.outline()], true)?, FillRule::Winding, true, transform);
-            Some(mask)
-        });
+        self.clip = area;
+        self.mask = None;
     }
 
     fn lines(&mut self, lines: &[Vec<At>], pen: Pen) {
-        let Some(path) = path(lines, false) else { return };
         let is_thin = pen.width * self.ratio <= THIN;
+        if is_thin && pen.dash.is_none() {
+            return self.hairlines(lines, pen.colour);
+        }
+        let Some(path) = path(lines, false) else { return };
+        self.need_mask();
         let stroke = Stroke {
             width: if is_thin { 1.0 / self.ratio } else { pen.width },
             line_cap: LineCap::Butt,
@@ -69,12 +106,14 @@ impl Canvas for Raster {
 
     fn fill(&mut self, polygons: &[Vec<At>], colour: Colour) {
         let Some(path) = path(polygons, true) else { return };
+        self.need_mask();
         let transform = self.transform();
         self.pixels.fill_path(&path, &paint(colour), FillRule::Winding, transform, self.mask.as_ref());
     }
 
     fn text(&mut self, label: Label<'_>) {
         let Some(outline) = font::outline(label.text, label.size) else { return };
+        self.need_mask();
         let back = match label.anchor {
             Anchor::Start => 0.0,
             Anchor::Middle => font::width(label.text, label.size) / 2.0,

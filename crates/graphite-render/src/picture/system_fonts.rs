@@ -4,7 +4,8 @@
 //! have; the bytes of a font are kept once it is used. What a request asks for never decides which files are read.
 
 use std::path::{Path, PathBuf};
-use std::sync::{LazyLock, OnceLock};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use ab_glyph::{Font as _, FontRef};
 
@@ -35,14 +36,49 @@ const WANTED: [&str; 12] = [
 const UNWANTED: [&str; 9] =
     ["bold", "italic", "oblique", "mono", "serif", "condensed", "light", "thin", "color"];
 
-/// Fonts that are looked at, and the bytes that all of them may have together: they may all come to be kept.
-const MOST_FONTS: usize = 16;
-const MOST_BYTES: u64 = 64 << 20;
 /// Files and folders that are looked through, and how deep.
 const MOST_ENTRIES: usize = 20_000;
 const DEEPEST: usize = 6;
 
-static FONTS: LazyLock<Vec<SystemFont>> = LazyLock::new(|| look_in(&FOLDERS.map(PathBuf::from)));
+/// What of the system's fonts may be read. All of it may come to be kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FontLimits {
+    /// Most files.
+    pub files: usize,
+    /// Most bytes of all of them together.
+    pub bytes: u64,
+}
+
+impl Default for FontLimits {
+    fn default() -> Self {
+        Self { files: 16, bytes: 64 << 20 }
+    }
+}
+
+static LIMITS: OnceLock<FontLimits> = OnceLock::new();
+static FONTS: OnceLock<Vec<SystemFont>> = OnceLock::new();
+static LEFT_OUT: AtomicU64 = AtomicU64::new(0);
+
+/// Limits what this process reads. It comes too late once a letter of the system's fonts was drawn, or after another call.
+pub fn limit_system_fonts(limits: FontLimits) {
+    // All pictures of a process share what was read, so the first limits hold.
+    let _ = LIMITS.set(limits);
+}
+
+/// Fonts of the system that were not read because of the limits.
+pub fn system_fonts_left_out() -> u64 {
+    LEFT_OUT.load(Ordering::Relaxed)
+}
+
+/// All fonts that the limits allow, looked for when the first one is needed.
+fn fonts() -> &'static [SystemFont] {
+    FONTS.get_or_init(|| {
+        let limits = *LIMITS.get_or_init(FontLimits::default);
+        let (fonts, left_out) = look_in(&FOLDERS.map(PathBuf::from), limits);
+        LEFT_OUT.store(left_out, Ordering::Relaxed);
+        fonts
+    })
+}
 
 /// A font, and which characters it has.
 struct SystemFont {
@@ -54,7 +90,7 @@ struct SystemFont {
 
 /// A font of the system that has this character.
 pub(super) fn with(c: char) -> Option<&'static FontRef<'static>> {
-    FONTS.iter().filter(|font| font.has(c)).find_map(SystemFont::font)
+    fonts().iter().filter(|font| font.has(c)).find_map(SystemFont::font)
 }
 
 impl SystemFont {
@@ -89,18 +125,20 @@ impl SystemFont {
     }
 }
 
-/// The fonts in these folders, those with the most letters first.
-fn look_in(folders: &[PathBuf]) -> Vec<SystemFont> {
+/// The fonts in these folders, those with the most letters first, and how many the limits left out.
+fn look_in(folders: &[PathBuf], limits: FontLimits) -> (Vec<SystemFont>, u64) {
     let mut files = Vec::new();
     let mut left = MOST_ENTRIES;
     folders.iter().for_each(|folder| collect(folder, DEEPEST, &mut left, &mut files));
     files.sort();
     files.dedup();
-    let mut room = MOST_BYTES;
+    let mut room = limits.bytes;
     let mut fonts = Vec::new();
+    let mut left_out = 0;
     for (_, path) in files {
         let size = std::fs::metadata(&path).map_or(u64::MAX, |file| file.len());
-        if size > room || fonts.len() == MOST_FONTS {
+        if size > room || fonts.len() >= limits.files {
+            left_out += 1;
             continue;
         }
         if let Some(font) = SystemFont::read(path) {
@@ -108,7 +146,7 @@ fn look_in(folders: &[PathBuf]) -> Vec<SystemFont> {
             fonts.push(font);
         }
     }
-    fonts
+    (fonts, left_out)
 }
 
 /// Adds the fonts below a folder with their ranks.
@@ -157,11 +195,26 @@ mod tests {
     #[test]
     fn a_font_in_a_folder_is_found_by_what_it_has() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fonts");
-        let fonts = look_in(&[folder]);
+        let (fonts, left_out) = look_in(&[folder], FontLimits::default());
+        assert_eq!(left_out, 0);
         let [font] = fonts.as_slice() else { panic!("one font, not {}", fonts.len()) };
         assert!(font.has('中') && !font.has('国') && !font.has('a'));
         let loaded = font.font().unwrap();
         assert!(loaded.outline(loaded.glyph_id('中')).is_some());
-        assert!(look_in(&[PathBuf::from("/nowhere/at/all")]).is_empty());
+        assert!(look_in(&[PathBuf::from("/nowhere/at/all")], FontLimits::default()).0.is_empty());
+    }
+
+    #[test]
+    fn what_the_limits_leave_out_is_counted() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fonts");
+        let size = std::fs::metadata(folder.join("Middle.ttf")).unwrap().len();
+        // The same font under three paths.
+        let folders = [folder.clone(), folder.join("../fonts"), folder.join("../fonts/../fonts")];
+        for (files, bytes, read) in
+            [(16, 3 * size, 3), (2, 3 * size, 2), (0, 3 * size, 0), (16, 3 * size - 1, 2), (16, size - 1, 0)]
+        {
+            let (fonts, left_out) = look_in(&folders, FontLimits { files, bytes });
+            assert_eq!((fonts.len(), left_out), (read, 3 - read as u64), "{files} files, {bytes} bytes");
+        }
     }
 }

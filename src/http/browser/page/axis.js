@@ -34,6 +34,21 @@ function decades(low, high) {
   return [from, until > from ? until : from * 10];
 }
 
+const DECIMALS = [-9, -8, -7, -6, -5, -4, -3, -2, -1].flatMap((power) => [1, 2, 5].map((digit) => Number(`${digit}e${power}`)));
+
+/** Distances of ticks that are round where numbers are not counted in tens. */
+const STEPS = {
+  bytes: [...DECIMALS, ...Array.from({ length: 70 }, (_, power) => 2 ** power)],
+  seconds: [
+    ...DECIMALS,
+    ...[1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200],
+    ...[1, 10, 100, 1e3, 1e4, 1e5].flatMap((size) => [1, 2, 5].map((digit) => digit * size * 86400)),
+  ],
+};
+
+/** The distances that ticks may have; undefined where round numbers do. */
+export const steps = (unit) => (state.scale === "log" ? undefined : STEPS[unit]);
+
 /** Labels of values: as short as they may be while they all differ. */
 export function amounts(unit) {
   return (_plot, ticks) => {

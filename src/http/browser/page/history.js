@@ -17,7 +17,8 @@ export function startHistory() {
   });
   addEventListener("pagehide", remember);
   const place = byId("history");
-  place.addEventListener("toggle", (event) => event.newState === "open" && show(place));
+  // Before it is on the screen: it never opens empty.
+  place.addEventListener("beforetoggle", (event) => event.newState === "open" && show(place));
 }
 
 function read() {

@@ -1,6 +1,6 @@
 // The plot: lines on a canvas by uPlot, with axes, cursor and selection.
 
-import { amounts, gutter, moments, powers, reach } from "./axis.js";
+import { amounts, gutter, moments, powers, reach, steps } from "./axis.js";
 import { zone } from "./clock.js";
 import { columnsOf, extent } from "./columns.js";
 import { ink } from "./lines.js";
@@ -67,7 +67,7 @@ export class Plot {
       const some = (list) => list.filter((_, at) => wanted[at]);
       return reach(...extent(some(this.lines), some(this.columns)), !second);
     };
-    const vertical = { ...axis, size: gutter, values: amounts(unit), ...(distr.distr && { filter: powers }) };
+    const vertical = { ...axis, size: gutter, values: amounts(unit), ...(distr.distr && { filter: powers }), ...(steps(unit) && { incrs: steps(unit) }) };
     return {
       ...this.size(),
       legend: { show: false },
