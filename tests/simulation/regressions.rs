@@ -104,3 +104,10 @@ fn a_commit_that_failed_keeps_its_blocks() {
     let ops = [late(1825), Op::Clock(847), late(92), Op::Cut, Op::Fill, late(3108), Op::Cut, Op::Restart];
     holds_with(Trouble::Broken(3), 40, 4, &ops);
 }
+
+/// The power went before the mark of a restore was synced. The file had its length and no content, and no backup fitted it.
+#[test]
+fn a_restore_whose_mark_was_lost_begins_again() {
+    holds_with(Trouble::Halt, 12, 1, &[Op::BackUp, Op::Restore { adopt: true }]);
+    holds_with(Trouble::Halt, 12, 2, &[Op::BackUp, Op::Sync, Op::Restore { adopt: true }]);
+}

@@ -141,8 +141,9 @@ impl Verified {
         let shown = store.path().display();
         let mark = disk::read(disk, &store.path().join(RESTORING_FILE));
         match mark.map(|mark| String::from_utf8_lossy(&mark).into_owned()) {
-            // The write of the mark may have been interrupted; nothing was restored then.
-            Ok(mark) if self.mark().starts_with(&mark) => return Ok(()),
+            Ok(mark) if mark == self.mark() => return Ok(()),
+            // The write of the mark may have been interrupted, or lost with the power; nothing was restored then.
+            Ok(mark) if !mark.ends_with('\n') || mark.contains('\0') => return Ok(()),
             Ok(mark) => {
                 return Err(StoreError::Refused(format!(
                     "a restore of another backup into {shown} was not finished ({}); empty the directory first, or restore that one",
