@@ -106,17 +106,20 @@ fn libraries(binary: &Path) -> Vec<PathBuf> {
     words.map(PathBuf::from).collect()
 }
 
-/// The process of the server in the container: buildah and its own child are between it and us.
+/// The process of the server in the container: buildah and its own child are between it and us. Any thread of theirs may have started it.
 fn server_of(container: &Child) -> Option<u32> {
-    let mut newest = container.id();
-    loop {
-        let name = fs::read(format!("/proc/{newest}/cmdline")).ok()?;
+    let mut left = vec![container.id()];
+    while let Some(process) = left.pop() {
+        let name = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
         if name.starts_with(b"/usr/local/bin/plumbago\0serve") {
-            return Some(newest);
+            return Some(process);
         }
-        let children = fs::read_to_string(format!("/proc/{newest}/task/{newest}/children")).ok()?;
-        newest = children.split_whitespace().next()?.parse().ok()?;
+        for thread in fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten() {
+            let children = fs::read_to_string(thread.path().join("children")).unwrap_or_default();
+            left.extend(children.split_whitespace().filter_map(|child| child.parse::<u32>().ok()));
+        }
     }
+    None
 }
 
 #[test]
