@@ -7,7 +7,6 @@
 mod store;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use plumbago::disk::{self, Disk, Folder, Open as Mode, Overlay, real};
@@ -180,9 +179,18 @@ fn judge_quietly(damaged: &Folder, truth: &Truth, with_outdated: bool) -> Result
     judged.unwrap_or_else(|_| Err("it panicked".to_owned()))
 }
 
+/// A sample of all bytes, at places that differ each time. With `FLIP_EVERY` all of them, and of files that are not small only so many:
+/// `scripts/flip` runs it so.
 #[test]
 fn a_flipped_byte_is_found_and_nothing_wrong_is_served() {
     let good = Good::new("flips");
+    match std::env::var("FLIP_EVERY") {
+        Ok(every) => flip_thoroughly(&good, every.parse().unwrap()),
+        Err(_) => flip_some(&good),
+    }
+}
+
+fn flip_some(good: &Good) {
     let seed = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap().subsec_nanos();
     let files = good.files();
     let tally = Tally::default();
@@ -191,18 +199,13 @@ fn a_flipped_byte_is_found_and_nothing_wrong_is_served() {
         let every = (bytes * files.len() as u64 / SAMPLE as u64).max(1);
         let first = u64::from(seed) % every;
         println!("{}: {bytes} bytes, every {every} from {first}", path.display());
-        flip_all(&good, path, (first, every), &tally);
+        flip_all(good, path, (first, every), &tally);
     }
     tally.end();
 }
 
-/// All bytes of all files. With `FLIP_EVERY`, of files that are not small only so many. `scripts/flip` runs it.
-#[test]
-#[ignore = "takes an hour: scripts/flip"]
-fn every_byte() {
+fn flip_thoroughly(good: &Good, every: u64) {
     const SMALL: u64 = 64 << 10;
-    let every: u64 = std::env::var("FLIP_EVERY").map_or(1, |every| every.parse().unwrap());
-    let good = Arc::new(Good::new("flips"));
     let threads = std::thread::available_parallelism().map_or(2, std::num::NonZero::get) as u64;
     for path in good.files() {
         let tally = Tally::default();
@@ -210,7 +213,7 @@ fn every_byte() {
         let every = if bytes > SMALL { every } else { 1 };
         std::thread::scope(|scope| {
             for nth in 0..threads {
-                let (good, path, tally) = (&good, &path, &tally);
+                let (path, tally) = (&path, &tally);
                 scope.spawn(move || flip_all(good, path, (nth * every, threads * every), tally));
             }
         });
