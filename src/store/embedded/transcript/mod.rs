@@ -7,7 +7,7 @@
 //!
 //! It is not synced for each change: after a loss of power it is behind, and is written from the catalogue.
 //!
-//! [`Changes`] notes rows as they are written, [`format`] has the bytes, [`tables`](super::tables) says what is kept.
+//! [`Changes`] notes rows as they are written, [`format`](mod@format) has the bytes, [`tables`](super::tables) says what is kept.
 
 mod changes;
 mod format;
