@@ -110,7 +110,7 @@ impl<'de> Usual<'de> {
             return Err(Unusual);
         }
         match unsigned.get(len) {
-            // What follows a number is the business of whoever reads on.
+            // The caller judges what follows a number.
             Some(b'.') => {
                 let (_, decimals) = digits(unsigned.get(len + 1..).unwrap_or_default());
                 len += 1 + decimals;
