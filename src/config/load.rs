@@ -14,7 +14,7 @@ use super::resolved::{
 use super::retention_rules::{DEFAULT_AGGREGATION, Forgetting, RetentionRules};
 use super::{
     Auth, Cassandra, Ceres, ConfigError, Listen, ListenTls, Origin, Quota, Settings, Sources, Tenancy, Tls,
-    document, read_storage_quotas, storage_aggregation, storage_schemas,
+    document, machine, read_storage_quotas, storage_aggregation, storage_schemas,
 };
 
 /// A configuration and where it came from.
@@ -212,6 +212,7 @@ fn carbon_file(
 
 fn resolve(raw: Raw, retention: RetentionRules, settings: &Settings) -> Result<Config, ConfigError> {
     let listen = listen(raw.listen, raw.listen_tls, settings)?;
+    let is_clustered = matches!(raw.store.kind, StoreChoice::Cassandra);
     Ok(Config {
         auth: Auth {
             tenancy: Tenancy::resolve(raw.tenants, settings)?,
@@ -224,7 +225,7 @@ fn resolve(raw: Raw, retention: RetentionRules, settings: &Settings) -> Result<C
         http: resolve_http(raw.http),
         ceres: Ceres::resolve(raw.ceres, &raw.kairosdb.retention.parsed, settings)?,
         kairosdb: resolve_kairosdb(&raw.kairosdb),
-        query: resolve_query(raw.query),
+        query: resolve_query(raw.query, is_clustered),
         retention,
         rules: resolve_name_rules(raw.rules),
         server: Server { failure_grace: raw.server.failure_grace.0 },
@@ -344,7 +345,12 @@ fn resolve_ingest(raw: raw::Ingest) -> Ingest {
     }
 }
 
-fn resolve_query(raw: raw::Query) -> Query {
+fn resolve_query(raw: raw::Query, is_clustered: bool) -> Query {
+    let max_renders = match to_usize(raw.max_renders.0) {
+        0 if is_clustered => to_usize(raw.max_concurrent.0),
+        0 => machine::renders(),
+        given => given,
+    };
     Query {
         timezone: raw.timezone.0,
         max_find_hits: to_usize(raw.max_find_hits.0),
@@ -357,6 +363,11 @@ fn resolve_query(raw: raw::Query) -> Query {
         render_timeout: raw.render_timeout.0,
         max_concurrent: to_usize(raw.max_concurrent.0),
         max_concurrent_each: to_usize(raw.max_concurrent_each.0),
+        max_renders,
+        max_renders_each: match to_usize(raw.max_renders_each.0) {
+            0 => max_renders.div_ceil(2),
+            given => given,
+        },
         cores: to_usize(raw.cores.0),
         niceness: u8::try_from(raw.niceness.0).expect("its kind allows 0 to 19"),
         memory: to_usize(raw.memory.bytes()),

@@ -203,6 +203,8 @@ sections! {
         render_timeout: Time<1> = r#""1m""#, "How long one render may take.";
         max_concurrent: Positive = "64", "Most renders and finds that run at once; others wait.";
         max_concurrent_each: Positive = "32", "Most renders and finds that one user runs at once, or one address without a login; others wait for ten seconds and then get 429 with `Retry-After`.";
+        max_renders: AnyNumber = "0", "Most renders that run at once; others wait for up to `query.render_timeout`. 0 means four for each core and at least eight; with Cassandra, for which they mostly wait, `query.max_concurrent`.";
+        max_renders_each: AnyNumber = "0", "Most of these of one user, or one address without a login; the answer of those that wait for too long is 429 with `Retry-After`. 0 means half of them.";
         cores: AnyNumber = "0", "Cores that queries may use, on Linux; 0 means all. Points always have all.";
         niceness: Number<0, 19> = "5", "How far the threads of queries step back, on Linux, when a core is wanted for points too: from 0 (not at all) to 19.";
         memory: Memory = r#""25%""#, "Memory that all queries together may use: a size, or a share of this machine's memory (of the container's, if that is less).";

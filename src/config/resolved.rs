@@ -265,6 +265,10 @@ pub struct Query {
     pub max_concurrent: usize,
     /// Most of these of one user.
     pub max_concurrent_each: usize,
+    /// Most of these that read series.
+    pub max_renders: usize,
+    /// Most of those of one user.
+    pub max_renders_each: usize,
     /// Cores that queries may use; 0 means all.
     pub cores: usize,
     /// How far their threads step back.
@@ -332,6 +336,8 @@ impl Default for Query {
             render_timeout: Duration::from_secs(60),
             max_concurrent: 64,
             max_concurrent_each: 32,
+            max_renders: machine::renders(),
+            max_renders_each: machine::renders().div_ceil(2),
             cores: 0,
             niceness: 5,
             memory: usize::try_from(machine::share(25)).unwrap_or(usize::MAX),

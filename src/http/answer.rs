@@ -1,19 +1,21 @@
 //! The answer of a query on its way to the client. The query runs until the last byte has left.
 
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
 use axum::body::{Body, Bytes};
 use axum::http::StatusCode;
 use axum::response::Response;
+use hyper::body::{Frame, SizeHint};
 
-use super::pieces::{self, Pieces};
 use super::queries::Query;
 use super::reply;
 use super::workers::Done;
 use crate::telemetry::Refusal;
 use plumbago_model::QueryError;
 
-/// Longer answers are handed over in pieces of this size, so that a client which stops reading does not keep all of it.
+/// Longer answers are handed over in pieces of this size, which shows whether the client takes them.
 const PIECE: usize = 1 << 20;
 
 /// How a query ends that was answered.
@@ -39,7 +41,7 @@ impl Running {
     pub(super) fn body(self, bytes: Vec<u8>) -> Body {
         self.query.note_written(bytes.len());
         if bytes.len() > PIECE {
-            return pieces::body(Slices { rest: Bytes::from(bytes), running: self });
+            return Body::new(Slices { rest: Bytes::from(bytes), running: self });
         }
         self.query.ended(ANSWERED);
         Body::from(Bytes::from_owner(Held { bytes, _running: self }))
@@ -77,24 +79,36 @@ impl AsRef<[u8]> for Held {
     }
 }
 
-/// A long answer that is complete.
+/// A long answer that is complete. It is asked for a piece when the client has taken the one before.
 struct Slices {
     rest: Bytes,
     running: Running,
 }
 
-impl Pieces for Slices {
-    fn next(&mut self) -> Result<Option<Bytes>, QueryError> {
-        self.running.query.is_wanted()?;
-        let piece = self.rest.split_to(self.rest.len().min(PIECE));
-        Ok(Some(piece).filter(|piece| !piece.is_empty()))
+impl hyper::body::Body for Slices {
+    type Data = Bytes;
+    type Error = QueryError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, QueryError>>> {
+        if let Err(unwanted) = self.running.query.is_wanted() {
+            return Poll::Ready(Some(Err(unwanted)));
+        }
+        let length = self.rest.len().min(PIECE);
+        let piece = self.rest.split_to(length);
+        if self.rest.is_empty() {
+            self.running.query.ended(ANSWERED);
+        }
+        Poll::Ready((!piece.is_empty()).then(|| Ok(Frame::data(piece))))
     }
 
-    fn bytes(&self) -> Option<usize> {
-        Some(self.rest.len())
+    fn is_end_stream(&self) -> bool {
+        self.rest.is_empty()
     }
 
-    fn ended(&mut self, complete: bool) {
-        self.running.ended(complete);
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.rest.len() as u64)
     }
 }

@@ -4,13 +4,16 @@
 //! not take the end of its answer. So a single limit holds for clients that have nothing to ask, for those that are slow on purpose,
 //! and for those that are gone without having said so. While places are scarce, idle connections stay for seconds only: a client that opens
 //! thousands of them takes the places of idle ones, not of those who have something to ask.
+//!
+//! What is left of a long answer stays in memory until its client takes it. A client that takes no piece of it for a while is not waited
+//! for.
 
 use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
@@ -35,6 +38,9 @@ use crate::telemetry::Telemetry;
 
 /// How long a connection may be idle while places are scarce.
 const SCARCE: Duration = Duration::from_secs(2);
+
+/// A client must take a piece of its answer within this time. What the answer holds is wanted by others.
+const STANDSTILL: Duration = Duration::from_secs(if cfg!(test) { 3 } else { 30 });
 
 /// Longest head of a request. Addresses may have half of that, as everywhere.
 const HEAD_BYTES: usize = 128 * 1024;
@@ -155,13 +161,16 @@ impl Connections {
         let _ = timeout(FAREWELL, connection).await;
     }
 
-    /// Ends when the connection has been idle for too long.
+    /// Ends when the connection has been idle for too long, or its client has not taken a piece of an answer for too long.
     async fn patience(&self, activity: &Activity) {
         loop {
             // It hears of what happens from here on.
             let scarce = self.scarce.notified();
             let limit = if self.places.available_permits() < self.few { SCARCE } else { self.idle };
-            let left = activity.idle_for().map_or(limit, |idle| limit.saturating_sub(idle));
+            let left = match activity.idle_for() {
+                Some(idle) => limit.saturating_sub(idle),
+                None => STANDSTILL.saturating_sub(activity.untaken_for()).min(limit.max(SCARCE)),
+            };
             if left.is_zero() {
                 return;
             }
@@ -203,16 +212,29 @@ struct Activity {
     requests: AtomicUsize,
     /// When it began, or its last request was over.
     since: Mutex<Instant>,
+    /// When the last piece of each answer was handed over that is not taken yet, by the number of its request.
+    untaken: Mutex<Vec<(u64, Instant)>>,
+    numbers: AtomicU64,
 }
 
 impl Activity {
     fn new() -> Self {
-        Self { requests: AtomicUsize::new(0), since: Mutex::new(Instant::now()) }
+        Self {
+            requests: AtomicUsize::new(0),
+            since: Mutex::new(Instant::now()),
+            untaken: Mutex::default(),
+            numbers: AtomicU64::new(0),
+        }
     }
 
     fn begin(self: &Arc<Self>) -> UnderWay {
         self.requests.fetch_add(1, Ordering::Relaxed);
-        UnderWay(Arc::clone(self))
+        UnderWay { activity: Arc::clone(self), number: self.numbers.fetch_add(1, Ordering::Relaxed) }
+    }
+
+    /// How long the client has not taken a piece that it could have taken.
+    fn untaken_for(&self) -> Duration {
+        self.untaken.lock().iter().map(|(_, since)| since.elapsed()).max().unwrap_or_default()
     }
 
     /// How long it has been idle, unless a request is under way.
@@ -223,12 +245,25 @@ impl Activity {
 }
 
 /// A request, until the last piece of its answer has been handed over.
-struct UnderWay(Arc<Activity>);
+struct UnderWay {
+    activity: Arc<Activity>,
+    number: u64,
+}
+
+impl UnderWay {
+    /// The client has taken all that there was of the answer; and now there is another piece, or there is none yet.
+    fn taken(&self, is_more: bool) {
+        let mut untaken = self.activity.untaken.lock();
+        untaken.retain(|(number, _)| *number != self.number);
+        untaken.extend(is_more.then(|| (self.number, Instant::now())));
+    }
+}
 
 impl Drop for UnderWay {
     fn drop(&mut self) {
-        *self.0.since.lock() = Instant::now();
-        self.0.requests.fetch_sub(1, Ordering::Relaxed);
+        self.taken(false);
+        *self.activity.since.lock() = Instant::now();
+        self.activity.requests.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -251,7 +286,7 @@ impl hyper::service::Service<Request<Incoming>> for Requests {
         let answering = self.router.call(request);
         Box::pin(async move {
             let Ok(response) = answering.await;
-            Ok(response.map(|body| Body::new(Watched { body, _under_way: under_way })))
+            Ok(response.map(|body| Body::new(Watched { body, under_way })))
         })
     }
 }
@@ -259,7 +294,7 @@ impl hyper::service::Service<Request<Incoming>> for Requests {
 /// The body of an answer. Its request is over when it is gone.
 struct Watched {
     body: Body,
-    _under_way: UnderWay,
+    under_way: UnderWay,
 }
 
 impl hyper::body::Body for Watched {
@@ -270,7 +305,10 @@ impl hyper::body::Body for Watched {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        Pin::new(&mut self.body).poll_frame(cx)
+        // It is asked for a frame only when the connection has room for one.
+        let polled = Pin::new(&mut self.body).poll_frame(cx);
+        self.under_way.taken(matches!(polled, Poll::Ready(Some(Ok(_)))));
+        polled
     }
 
     fn is_end_stream(&self) -> bool {

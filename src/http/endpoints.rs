@@ -95,8 +95,9 @@ const RENDER: &[&str] = &[
     "query.max_series",
     "query.max_points",
     "query.render_timeout",
+    "query.max_renders",
+    "query.max_renders_each",
     "query.max_concurrent",
-    "query.max_concurrent_each",
     "query.memory_each",
     "query.memory",
 ];

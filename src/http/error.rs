@@ -78,13 +78,11 @@ pub(super) enum Failure {
     #[error("{0}")]
     Conflict(String),
     /// Too many requests are running.
-    #[error("too many queries are running; try again in a moment, or raise query.max_concurrent")]
-    Busy,
+    #[error("too many queries are running; try again in a moment, or raise {0}")]
+    Busy(&'static str),
     /// Too many of the same user.
-    #[error(
-        "you have {0} queries running already; wait for some of them to end, or raise query.max_concurrent_each"
-    )]
-    TooMany(usize),
+    #[error("you have {0} queries running already; wait for some of them to end, or raise {1}")]
+    TooMany(usize, &'static str),
     /// The server cannot do it now.
     #[error("{0}")]
     NotReady(String),
@@ -121,8 +119,8 @@ impl Failure {
             Failure::Limit(_) => Refusal::Limit,
             Failure::Memory(_) => Refusal::Memory,
             Failure::Crowded(_) => Refusal::Crowded,
-            Failure::Busy => Refusal::Busy,
-            Failure::TooMany(_) => Refusal::User,
+            Failure::Busy(_) => Refusal::Busy,
+            Failure::TooMany(..) => Refusal::User,
             Failure::Deadline(_) => Refusal::Deadline,
             Failure::Abandoned => Refusal::Abandoned,
             Failure::Cancelled => Refusal::Cancelled,
@@ -134,7 +132,7 @@ impl Failure {
     fn finish(self, mut response: Response) -> Response {
         let headers = response.headers_mut();
         match &self {
-            Failure::Busy | Failure::TooMany(_) | Failure::Crowded(_) => {
+            Failure::Busy(_) | Failure::TooMany(..) | Failure::Crowded(_) => {
                 _ = headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"))
             }
             Failure::Wait(_, seconds) | Failure::Overloaded(_, seconds) => {
@@ -164,7 +162,7 @@ impl Failure {
         match self {
             Failure::Invalid(_) | Failure::Refused(_) | Failure::BrokenBody(_) => StatusCode::BAD_REQUEST,
             Failure::LogIn(..) => StatusCode::UNAUTHORIZED,
-            Failure::Wait(..) | Failure::TooMany(_) => StatusCode::TOO_MANY_REQUESTS,
+            Failure::Wait(..) | Failure::TooMany(..) => StatusCode::TOO_MANY_REQUESTS,
             Failure::Forbidden(_) => StatusCode::FORBIDDEN,
             Failure::NotFound(_) => StatusCode::NOT_FOUND,
             Failure::Method(_) => StatusCode::METHOD_NOT_ALLOWED,
@@ -176,7 +174,7 @@ impl Failure {
             Failure::Deadline(_) => StatusCode::GATEWAY_TIMEOUT,
             Failure::Abandoned
             | Failure::Cancelled
-            | Failure::Busy
+            | Failure::Busy(_)
             | Failure::Crowded(_)
             | Failure::NotReady(_)
             | Failure::Overloaded(..)

@@ -344,7 +344,7 @@ fn refusal(denied: Denied, is_part_of_page: bool) -> Failure {
         Denied::LogIn(_) => Failure::LogIn(denied.to_string(), is_part_of_page),
         Denied::NoRole(_) => Failure::Forbidden(denied.to_string()),
         Denied::Wait(seconds) => Failure::Wait(denied.to_string(), seconds),
-        Denied::Busy => Failure::Busy,
+        Denied::Busy => Failure::Busy("query.max_concurrent"),
     }
 }
 

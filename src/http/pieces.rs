@@ -3,39 +3,28 @@
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use axum::body::{Body, Bytes};
-use hyper::body::{Frame, SizeHint};
+use hyper::body::Frame;
 use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
-use tokio::time::timeout;
 
 use plumbago_model::QueryError;
-
-/// A client must take a piece within this time. What its answer holds is wanted by others.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Something that makes an answer piece by piece.
 pub(super) trait Pieces: Send + 'static {
     /// The next piece, or none at the end. It may block.
     fn next(&mut self) -> Result<Option<Bytes>, QueryError>;
 
-    /// Bytes of all pieces together, if that is known.
-    fn bytes(&self) -> Option<usize> {
-        None
-    }
-
-    /// Called once, when no more pieces are wanted: all are taken, or the client did not take one in time.
+    /// Called once, when no more pieces are wanted: all are taken, or the client is gone.
     fn ended(&mut self, _complete: bool) {}
 }
 
 /// A body of these pieces. One is being made while the one before it is on its way, and no thread is held while a slow client reads.
 pub(super) fn body(pieces: impl Pieces) -> Body {
-    let left = pieces.bytes();
     let (sender, receiver) = mpsc::channel(1);
     tokio::spawn(send(Box::new(pieces), sender));
-    Body::new(Stream { receiver, left, ended: false })
+    Body::new(Stream { receiver, ended: false })
 }
 
 /// A piece, or the end of a complete answer.
@@ -54,7 +43,8 @@ async fn send(mut pieces: Box<dyn Pieces>, sender: mpsc::Sender<Sent>) {
             return;
         };
         let is_last = piece.is_none();
-        let taken = matches!(timeout(PATIENCE, sender.send(piece)).await, Ok(Ok(())));
+        // It waits until the client has taken the piece before, or is gone.
+        let taken = sender.send(piece).await.is_ok();
         if is_last || !taken {
             pieces.ended(taken);
             return;
@@ -64,8 +54,6 @@ async fn send(mut pieces: Box<dyn Pieces>, sender: mpsc::Sender<Sent>) {
 
 struct Stream {
     receiver: mpsc::Receiver<Sent>,
-    /// Bytes to come, if that is known.
-    left: Option<usize>,
     ended: bool,
 }
 
@@ -82,10 +70,7 @@ impl hyper::body::Body for Stream {
         }
         let Poll::Ready(sent) = self.receiver.poll_recv(cx) else { return Poll::Pending };
         Poll::Ready(match sent {
-            Some(Some(piece)) => {
-                self.left = self.left.map(|left| left.saturating_sub(piece.len()));
-                Some(Ok(Frame::data(piece)))
-            }
+            Some(Some(piece)) => Some(Ok(Frame::data(piece))),
             Some(None) => {
                 self.ended = true;
                 None
@@ -96,9 +81,5 @@ impl hyper::body::Body for Stream {
 
     fn is_end_stream(&self) -> bool {
         self.ended
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.left.map_or_else(SizeHint::default, |left| SizeHint::with_exact(left as u64))
     }
 }

@@ -32,6 +32,9 @@ const MAX_TARGET_SHOWN: usize = 200;
 /// Values that are worth a second thread to write them: a millisecond's work, against some ten microseconds to start it.
 const WORTH_A_THREAD: usize = 32_768;
 
+/// Bytes that a point takes in JSON, unless its value has many digits.
+const USUAL_POINT_BYTES: usize = 20;
+
 /// Bytes that a series takes in an answer beside its points and its name, with its tags.
 const LINE_BYTES: usize = 512;
 
@@ -76,7 +79,7 @@ pub(super) async fn handle(Seen(api): Seen, call: Call) -> Result<Response, Fail
     let content_type = ask.content_type();
     let backend = Arc::clone(&api.backend);
     let work = move |cancel: &Cancel| ask.answer(&*backend, cancel);
-    let done = api.workers.run(&call.question, api.config.render_timeout, work).await;
+    let done = api.workers.render(&call.question, work).await;
     let Done { value, running } =
         done.inspect_err(|failure| failure.count_limit(&api.telemetry.render_limited))?;
     let report = running.query().report();
@@ -318,6 +321,7 @@ fn write_halves(out: &mut Vec<u8>, lines: &[Line<'_>], skip_nulls: bool) {
         return json::write(out, lines, skip_nulls);
     }
     let (left, right) = lines.split_at(lines.len() / 2);
+    out.reserve(values * USUAL_POINT_BYTES + lines.len() * LINE_BYTES);
     out.push(b'[');
     let begin = out.len();
     let mut other = Vec::new();

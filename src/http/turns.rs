@@ -2,6 +2,9 @@
 //!
 //! Without the second limit, one user who sends hundreds of renders takes the turns of everybody else. Those who did not log in are
 //! told apart by their address.
+//!
+//! Queries that read series have turns of their own besides, and fewer: a core computes one of them at a time, and what others hold meanwhile
+//! is memory that nobody uses. So finds do not wait for renders.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -36,6 +39,10 @@ pub(super) struct Turns {
     each: Option<usize>,
     /// Those who have a turn, or wait for one.
     askers: Mutex<HashMap<Asker, Arc<Semaphore>>>,
+    /// How long a query waits at most, whatever time it has.
+    longest_wait: Duration,
+    /// The keys of both limits.
+    keys: [&'static str; 2],
     telemetry: Arc<Telemetry>,
 }
 
@@ -55,12 +62,26 @@ struct OwnTurn {
 }
 
 impl Turns {
-    pub(super) fn new(config: &config::Query, telemetry: Arc<Telemetry>) -> Self {
-        let total = config.max_concurrent.clamp(1, Semaphore::MAX_PERMITS);
-        let each = config.max_concurrent_each.clamp(1, total);
+    /// Those of all queries.
+    pub(super) fn of_queries(config: &config::Query, telemetry: Arc<Telemetry>) -> Self {
+        let keys = ["query.max_concurrent", "query.max_concurrent_each"];
+        let limits = (config.max_concurrent, config.max_concurrent_each);
+        Self { longest_wait: LONGEST_WAIT, ..Self::new(limits, keys, telemetry) }
+    }
+
+    /// Those of queries that read series. They may wait as long as they may take, as they would if they shared the cores.
+    pub(super) fn of_renders(config: &config::Query, telemetry: Arc<Telemetry>) -> Self {
+        let keys = ["query.max_renders", "query.max_renders_each"];
+        Self::new((config.max_renders, config.max_renders_each), keys, telemetry)
+    }
+
+    fn new((all, each): (usize, usize), keys: [&'static str; 2], telemetry: Arc<Telemetry>) -> Self {
+        let total = all.clamp(1, Semaphore::MAX_PERMITS);
+        let each = each.clamp(1, total);
         // Who may have all of them need not be counted.
         let each = (each < total).then_some(each);
-        Self { all: Arc::new(Semaphore::new(total)), each, askers: Mutex::default(), telemetry }
+        let (all, askers) = (Arc::new(Semaphore::new(total)), Mutex::default());
+        Self { all, each, askers, longest_wait: Duration::MAX, keys, telemetry }
     }
 
     /// Waits for a turn, at most for `patience`.
@@ -69,12 +90,12 @@ impl Turns {
         asker: Option<Asker>,
         patience: Duration,
     ) -> Result<Turn, Failure> {
-        let patience = patience.min(LONGEST_WAIT);
+        let patience = patience.min(self.longest_wait);
         let own = match asker.zip(self.each) {
             Some((asker, each)) => Some(self.own(asker, each, patience).await?),
             None => None,
         };
-        let of_all = self.wait(&self.all, patience).await.ok_or(Failure::Busy)?;
+        let of_all = self.wait(&self.all, patience).await.ok_or(Failure::Busy(self.keys[0]))?;
         Ok(Turn { _of_all: of_all, _own: own })
     }
 
@@ -93,7 +114,7 @@ impl Turns {
         let mut own = OwnTurn { asker, permit: None, all: Arc::clone(self) };
         own.permit = self.wait(&turns, patience).await;
         drop(turns);
-        if own.permit.is_some() { Ok(own) } else { Err(Failure::TooMany(each)) }
+        if own.permit.is_some() { Ok(own) } else { Err(Failure::TooMany(each, self.keys[1])) }
     }
 
     async fn wait(&self, turns: &Arc<Semaphore>, patience: Duration) -> Option<OwnedSemaphorePermit> {
@@ -139,7 +160,7 @@ mod tests {
     fn turns(all: usize, each: usize) -> Arc<Turns> {
         let config =
             config::Query { max_concurrent: all, max_concurrent_each: each, ..config::Query::default() };
-        Arc::new(Turns::new(&config, Arc::default()))
+        Arc::new(Turns::of_queries(&config, Arc::default()))
     }
 
     fn user(name: &str) -> Option<Asker> {
@@ -153,9 +174,12 @@ mod tests {
         let turns = turns(3, 2);
         let first = turns.take(user("ann"), AT_ONCE).await.unwrap();
         let _second = turns.take(user("ann"), AT_ONCE).await.unwrap();
-        assert!(matches!(turns.take(user("ann"), AT_ONCE).await, Err(Failure::TooMany(2))));
+        assert!(matches!(
+            turns.take(user("ann"), AT_ONCE).await,
+            Err(Failure::TooMany(2, "query.max_concurrent_each"))
+        ));
         let other = turns.take(user("bob"), AT_ONCE).await.unwrap();
-        assert!(matches!(turns.take(user("eve"), AT_ONCE).await, Err(Failure::Busy)));
+        assert!(matches!(turns.take(user("eve"), AT_ONCE).await, Err(Failure::Busy("query.max_concurrent"))));
         assert_eq!(turns.askers.lock().len(), 2, "who has no turn is forgotten");
         drop((first, other));
         let _again = turns.take(user("ann"), AT_ONCE).await.unwrap();
@@ -178,6 +202,14 @@ mod tests {
         drop(first);
         waiting.await.unwrap().unwrap();
         assert!(turns.askers.lock().is_empty());
+    }
+
+    #[tokio::test]
+    async fn renders_have_limits_of_their_own() {
+        let config = config::Query { max_renders: 1, max_renders_each: 1, ..config::Query::default() };
+        let turns = Arc::new(Turns::of_renders(&config, Arc::default()));
+        let _first = turns.take(user("ann"), AT_ONCE).await.unwrap();
+        assert!(matches!(turns.take(user("bob"), AT_ONCE).await, Err(Failure::Busy("query.max_renders"))));
     }
 
     #[tokio::test]

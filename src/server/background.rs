@@ -22,6 +22,9 @@ const RULES_TICK: Duration = Duration::from_secs(1);
 /// How often rule files are checked for changes; the same as in carbon.
 const RULES_RELOAD: Duration = Duration::from_secs(10);
 
+/// How often memory that was freed goes back to the system.
+const GIVING_BACK: Duration = Duration::from_secs(2);
+
 /// Tells the threads to end, and wakes them up.
 #[derive(Default)]
 pub(super) struct Ending {
@@ -65,6 +68,7 @@ impl Background {
             ("cut", Box::new(cut)),
             ("merge", Box::new(merge)),
             ("disk", Box::new(watch_disk)),
+            ("memory", Box::new(give_memory_back)),
         ];
         for chore in engine.store.upstream.chores() {
             bodies.push((chore.name(), Box::new(move |engine, ending| do_chore(&*chore, engine, ending))));
@@ -111,6 +115,17 @@ fn sync_log(engine: &Engine, ending: &Ending) {
             }
         }
         engine.telemetry.spool_points.set(engine.spooled());
+    }
+}
+
+/// The allocator keeps for a second what was freed, and looks for what has been free for longer when memory is freed or a thread ends.
+/// After the last query of a busy minute neither happens for a long time. So a thread ends here now and then.
+fn give_memory_back(_: &Engine, ending: &Ending) {
+    while !ending.wait(GIVING_BACK) {
+        // A thread that has never taken memory has nothing to look through when it ends.
+        let sweep = std::thread::Builder::new().spawn(|| drop(std::hint::black_box(Box::new(0_u64))));
+        // If there is no room for a thread now, there is in the next round.
+        let _ = sweep.map(JoinHandle::join);
     }
 }
 

@@ -145,17 +145,21 @@ fn queries(server: &Server) -> Value {
     server.json("/internal/queries")
 }
 
-#[test]
-fn the_work_for_a_client_that_leaves_ends() {
-    let server = Server::start();
+/// A server with points of twenty hours, and a render of them that takes minutes: a window in a window has its argument evaluated twice.
+fn with_minutes_of_work(setup: Setup) -> (Server, String) {
+    let server = setup.start();
     let end = now() / 10 * 10;
     let lines: Vec<String> =
         (0..50_000).map(|i| format!("load.m{} {i} {}\n", i % 50, end - i / 50 * 10)).collect();
     server.store(&lines.concat());
-    // Minutes of work. (A whole day would be read from the next stage if a second passes meanwhile.)
-    let target = "movingMedian(movingMedian(movingMedian(load.*,3000),3000),3000)";
-    let request = format!("GET /render?format=json&from=-23h&target={target} HTTP/1.1\r\nhost: x\r\n\r\n");
-    let asking = connect(server.http, request.as_bytes());
+    let target = (0..12).fold("load.*".to_owned(), |target, _| format!("movingMedian({target},5)"));
+    (server, format!("/render?format=json&from=-20h&target={target}"))
+}
+
+#[test]
+fn the_work_for_a_client_that_leaves_ends() {
+    let (server, path) = with_minutes_of_work(Setup::new());
+    let asking = connect(server.http, format!("GET {path} HTTP/1.1\r\nhost: x\r\n\r\n").as_bytes());
     wait_until("the functions", || queries(&server)["active"][0]["phase"] == "functions");
     drop(asking);
     wait_until("the end of the work", || queries(&server)["active"] == json!([]));
@@ -165,15 +169,12 @@ fn the_work_for_a_client_that_leaves_ends() {
 
 #[test]
 fn a_deadline_ends_the_work() {
-    let server = Setup::new().set("query.render_timeout", "1ms").start();
-    let end = now() / 10 * 10;
-    let lines: Vec<String> =
-        (0..50_000).map(|i| format!("load.m{} {i} {}\n", i % 50, end - i / 50 * 10)).collect();
-    server.store(&lines.concat());
-    let answer = server.get(
-        "/render?format=json&from=-23h&target=movingMedian(movingMedian(movingMedian(load.*,3000),3000),3000)",
-    );
-    assert_eq!(answer.status, 504);
-    assert!(answer.body.contains("query.render_timeout"), "{}", answer.body);
-    assert_eq!(queries(&server)["active"], json!([]));
+    // One passes before the work begins, the other one during it.
+    for deadline in ["1ms", "500ms"] {
+        let (server, path) = with_minutes_of_work(Setup::new().set("query.render_timeout", deadline));
+        let answer = server.get(&path);
+        assert_eq!(answer.status, 504, "{}", answer.body);
+        assert!(answer.body.contains("query.render_timeout"), "{}", answer.body);
+        wait_until("the end of the work", || queries(&server)["active"] == json!([]));
+    }
 }

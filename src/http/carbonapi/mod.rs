@@ -78,7 +78,7 @@ pub(super) async fn render(api: &Api, question: &Question, message: &[u8]) -> Re
         cancel.take(answer.encoded_len())?;
         Ok(answer.encode_to_vec())
     };
-    let done = api.workers.run(&question, api.config.render_timeout, work).await;
+    let done = api.workers.render(&question, work).await;
     let done = done.inspect_err(|failure| failure.count_limit(&api.telemetry.render_limited))?;
     Ok(done.reply(CONTENT_TYPE))
 }

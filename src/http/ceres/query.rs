@@ -82,7 +82,7 @@ async fn handle(State(gate): State<Arc<Gate>>, door: Door, call: Result<Call, Fa
         let ask = Ask::read(&params, tenant, &config, now)?;
         let backend = Arc::clone(&api.backend);
         let work = move |cancel: &Cancel| ask.answer(&*backend, &config, now, cancel);
-        let done = api.workers.run(&question, api.config.render_timeout, work).await;
+        let done = api.workers.render(&question, work).await;
         done.inspect_err(|failure| failure.count_limit(&api.telemetry.render_limited))
     };
     let done = answer.await.map_err(|failure| door.failed(failure))?;

@@ -89,7 +89,7 @@ async fn run(
     let question = question.worded(std::iter::once(&*String::from_utf8_lossy(json)));
     let backend = Arc::clone(&api.backend);
     let work = move |cancel: &Cancel| work(&*backend, cancel);
-    let done = api.workers.run(&question, api.config.render_timeout, work).await;
+    let done = api.workers.render(&question, work).await;
     let done = done.inspect_err(|failure| failure.count_limit(&api.telemetry.render_limited))?;
     let mut response = done.reply("application/json");
     reply::never_cached(&mut response);

@@ -223,7 +223,7 @@ fn joined(query: &SubQuery, group: Vec<(Tags, Points)>, cancel: &Cancel) -> Resu
 async fn run(api: &Arc<Api>, question: &Arc<Question>, ask: Ask) -> Answer {
     let (backend, most) = (Arc::clone(&api.backend), api.config.max_points);
     let work = move |cancel: &Cancel| ask.answer(&*backend, most, cancel);
-    let done = api.workers.run(question, api.config.render_timeout, work).await;
+    let done = api.workers.render(question, work).await;
     let done = done.inspect_err(|failure| failure.count_limit(&api.telemetry.render_limited))?;
     let mut response = done.reply("application/json");
     reply::never_cached(&mut response);

@@ -211,6 +211,39 @@ fn work_stops_when_the_client_leaves() {
 }
 
 #[test]
+fn a_client_that_takes_nothing_of_its_answer_is_not_waited_for() {
+    let server = Server::start();
+    // More than the buffers of both sockets hold.
+    let long = "/render?target=time('x',1)&from=-40d&format=raw";
+    let mut stream = server.connect();
+    stream.write_all(format!("GET {long} HTTP/1.1\r\nhost: x\r\n\r\n").as_bytes()).unwrap();
+    until(|| server.telemetry.query_memory.get() > 0);
+    until(|| server.telemetry.query_memory.get() == 0);
+    until(|| server.telemetry.http_connections_idle_closed.get() == 1);
+    assert!(
+        server.telemetry.prometheus().contains("plumbago_queries_refused_total{reason=\"abandoned\"} 1\n")
+    );
+    // One that takes its time, but takes something, gets all of it.
+    let mut stream = server.connect();
+    stream
+        .write_all(format!("GET {long} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").as_bytes())
+        .unwrap();
+    let (mut read, mut piece, began) = (0, vec![0; 4 << 20], Instant::now());
+    loop {
+        match stream.read(&mut piece).unwrap() {
+            0 => break,
+            bytes => read += bytes,
+        }
+        std::thread::sleep(Duration::from_millis(if began.elapsed() < Duration::from_secs(4) {
+            500
+        } else {
+            0
+        }));
+    }
+    assert!(read > 40 << 20, "only {read} bytes");
+}
+
+#[test]
 fn too_many_queries_at_once_are_put_off() {
     // One place; a second query waits for its turn, but not longer than it may take itself.
     let config = config::Query {
