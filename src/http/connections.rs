@@ -169,13 +169,14 @@ impl Connections {
             let limit = if self.places.available_permits() < self.few { SCARCE } else { self.idle };
             let left = match activity.idle_for() {
                 Some(idle) => limit.saturating_sub(idle),
-                None => STANDSTILL.saturating_sub(activity.untaken_for()).min(limit.max(SCARCE)),
+                None => STANDSTILL.saturating_sub(activity.untaken_for()),
             };
             if left.is_zero() {
                 return;
             }
             tokio::select! {
-                () = tokio::time::sleep(left) => {}
+                // Meanwhile a request may begin whose answer is not taken.
+                () = tokio::time::sleep(left.min(STANDSTILL)) => {}
                 () = scarce => {}
             }
         }
