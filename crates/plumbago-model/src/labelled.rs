@@ -86,6 +86,7 @@ fn put_in_order<T: AsRef<str>>(tags: &mut [(T, T)], order: impl Fn(&str, &str) -
 }
 
 /// Adds a metric as names with tags begin with it. After an error the text is as it was.
+#[inline]
 pub fn push_metric(metric: &str, to: &mut String) -> Result<(), Reject> {
     if metric.is_empty() {
         return Err(Reject::EmptyName);
@@ -164,6 +165,7 @@ fn escaped(text: &str, part: Part) -> Cow<'_, str> {
     Cow::Owned(to)
 }
 
+#[inline]
 fn push(text: &str, part: Part, to: &mut String) {
     if is_plain(text, part) {
         return to.push_str(text);
@@ -219,6 +221,7 @@ const ODD: u8 = 1;
 const ODD_IN_KEY: u8 = 2;
 
 /// Is nothing to be escaped? One pass over the usual text; in doubt the answer is no.
+#[inline]
 fn is_plain(text: &str, part: Part) -> bool {
     let bytes = text.as_bytes();
     let first = bytes.first().copied();
