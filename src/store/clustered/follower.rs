@@ -76,8 +76,25 @@ impl Follower {
         let mut held = self.cursor.lock();
         let cursor = held.get_or_insert_with(Cursor::now);
         let known = |name: &str| !self.all_names || local.lookup(name).is_some();
-        let before = cursor.until_ms();
+        let before = cursor.clone();
         let changes = self.tables.changes(cursor, &known)?;
+        if let Err(error) = self.apply(local, changes) {
+            // The disk is full, say. The entries count as read, so they must be read again.
+            *held = Some(before);
+            return Err(error);
+        }
+        let until = cursor.until_ms();
+        if until / SAVE_EVERY_MS != before.until_ms() / SAVE_EVERY_MS {
+            Notes(&self.store.local).set_followed_ms(self.all_names, until)?;
+        }
+        Ok(())
+    }
+}
+
+impl Follower {
+    /// Makes these changes here. If it fails, some of them may be made; to make them once more changes nothing.
+    fn apply(&self, local: &dyn LocalMetrics, changes: Vec<Change>) -> Result<(), StoreError> {
+        let known = |name: &str| !self.all_names || local.lookup(name).is_some();
         let (mut created, mut deleted) = (Vec::new(), Vec::new());
         let mut erased: BTreeMap<Stretch, Vec<MetricId>> = BTreeMap::new();
         let mut erased_ms = 0;
@@ -102,20 +119,9 @@ impl Follower {
         if !deleted.is_empty() {
             local.forget(&deleted)?;
         }
-        if let Err(error) = self.erase(local, erased, erased_ms) {
-            // The entries count as read, so they must be read again.
-            *held = Some(Cursor::since(before));
-            return Err(error);
-        }
-        let until = cursor.until_ms();
-        if until / SAVE_EVERY_MS != before / SAVE_EVERY_MS {
-            Notes(&self.store.local).set_followed_ms(self.all_names, until)?;
-        }
-        Ok(())
+        self.erase(local, erased, erased_ms)
     }
-}
 
-impl Follower {
     /// A metric that both have, if the cluster has another policy for it. One that was not sent yet gets its policy when it is.
     pub(super) fn moved(
         &self,
@@ -148,6 +154,8 @@ impl Follower {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::Ordering;
+
     use super::super::testing::{FakeServer, FakeTables, clustered, follower, policy};
     use super::*;
 
@@ -173,6 +181,21 @@ mod tests {
     fn what_others_create_and_delete_happens_here_too() {
         let feed = vec![created("new"), created("known"), deleted("gone"), deleted("never here")];
         assert_eq!(follow(true, feed), ["known", "unsent", "new"]);
+    }
+
+    #[test]
+    fn what_could_not_be_applied_is_read_again() {
+        let (_dir, store) = clustered();
+        let tables = FakeTables::with(&[]);
+        let server = FakeServer::with(&["gone"]);
+        let follower = follower(&tables, &store, 1, true);
+        *tables.feed.lock() = vec![created("new"), deleted("gone")];
+        server.is_full.store(true, Ordering::Relaxed);
+        follower.follow(&server).unwrap_err();
+        assert_eq!(server.names(), ["gone"]);
+        server.is_full.store(false, Ordering::Relaxed);
+        follower.follow(&server).unwrap();
+        assert_eq!(server.names(), ["new"]);
     }
 
     #[test]

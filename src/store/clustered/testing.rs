@@ -78,6 +78,8 @@ pub(super) struct FakeServer {
     today: Mutex<BTreeMap<MetricId, f64>>,
     /// The stretches that were erased, and of which metrics.
     pub(super) erased: Mutex<Vec<(Vec<MetricId>, Stretch)>>,
+    /// Is there no room for another metric?
+    pub(super) is_full: AtomicBool,
 }
 
 /// The stage of the values of [`FakeServer::set_today`].
@@ -174,6 +176,9 @@ impl LocalMetrics for FakeServer {
     }
 
     fn learn(&self, metrics: &[(String, Arc<Policy>)]) -> Result<Vec<MetricId>, StoreError> {
+        if self.is_full.load(Ordering::Relaxed) {
+            return Err(StoreError::Refused("the disk is full".to_owned()));
+        }
         let unknown = metrics.iter().filter(|(name, _)| self.lookup(name).is_none());
         let learn = |(name, policy): &(String, Arc<Policy>)| {
             let (name, policy) = (name.clone(), Arc::clone(policy));
@@ -374,6 +379,8 @@ pub(super) struct FakeTables {
     pub(super) metrics: Mutex<BTreeMap<String, Arc<Policy>>>,
     /// What the feed will say when it is read next.
     pub(super) feed: Mutex<Vec<Change>>,
+    /// What it has said, by where the reading began.
+    said: Mutex<BTreeMap<i64, Vec<Change>>>,
     /// Names as they were created, call by call.
     pub(super) created: Mutex<Vec<Vec<String>>>,
     pub(super) marked_read: Mutex<Vec<String>>,
@@ -447,9 +454,12 @@ impl NameTables for FakeTables {
         Ok(names.into_iter().filter(|name| !metrics.contains_key(name)).collect())
     }
 
-    fn changes(&self, _: &mut Cursor, _: IsKnown<'_>) -> Result<Vec<Change>, StoreError> {
+    fn changes(&self, cursor: &mut Cursor, _: IsKnown<'_>) -> Result<Vec<Change>, StoreError> {
         self.check()?;
-        Ok(std::mem::take(&mut *self.feed.lock()))
+        let (from_ms, mut said) = (cursor.until_ms(), self.said.lock());
+        said.entry(from_ms).or_default().append(&mut self.feed.lock());
+        *cursor = Cursor::since(from_ms + 1);
+        Ok(said.range(from_ms..).flat_map(|(_, changes)| changes.clone()).collect())
     }
 
     fn strays(&self, walk: &mut StrayWalk, _: IsKnown<'_>) -> Result<Vec<String>, StoreError> {
