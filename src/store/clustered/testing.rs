@@ -380,7 +380,7 @@ pub(super) struct FakeTables {
     /// What the feed will say when it is read next.
     pub(super) feed: Mutex<Vec<Change>>,
     /// What it has said, by where the reading began.
-    said: Mutex<BTreeMap<i64, Vec<Change>>>,
+    pub(super) said: Mutex<BTreeMap<i64, Vec<Change>>>,
     /// Names as they were created, call by call.
     pub(super) created: Mutex<Vec<Vec<String>>>,
     pub(super) marked_read: Mutex<Vec<String>>,
