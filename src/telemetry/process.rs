@@ -46,9 +46,7 @@ impl Process {
         let mut process = Self { max_files: max_files(&read("self/limits")), ..Self::default() };
         process.read_status(&read("self/status"));
         process.read_stat(&read("self/stat"), boot_time(&read("stat")));
-        // The directory that is being listed is open, too.
-        process.open_files =
-            fs::read_dir("/proc/self/fd").ok().map(|files| files.count().saturating_sub(1) as f64);
+        process.open_files = open_files();
         process
     }
 
@@ -91,6 +89,16 @@ fn max_files(limits: &str) -> Option<f64> {
 /// When the machine started, in seconds since 1970.
 fn boot_time(stat: &str) -> Option<f64> {
     stat.lines().find_map(|line| line.strip_prefix("btime "))?.trim().parse().ok()
+}
+
+/// Since Linux 6.2 the directory says how many there are; before, they must be counted, which takes milliseconds if there are thousands.
+fn open_files() -> Option<f64> {
+    const FILES: &str = "/proc/self/fd";
+    match fs::metadata(FILES).ok()?.len() {
+        // One is the directory that is being read.
+        0 => Some(fs::read_dir(FILES).ok()?.count().saturating_sub(1) as f64),
+        files => Some(files as f64),
+    }
 }
 
 #[cfg(test)]
