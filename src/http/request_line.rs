@@ -14,6 +14,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
+use memchr::memchr;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -137,6 +138,15 @@ impl<S> Mending<S> {
                 read = after;
                 continue;
             }
+            if self.part == RequestPart::Headers && byte != b'\n' {
+                let (line, after) = read.split_at(memchr(b'\n', read).unwrap_or(read.len()));
+                self.header_goes_on(line);
+                if let Some(mended) = &mut mended {
+                    mended.extend_from_slice(line);
+                }
+                read = after;
+                continue;
+            }
             if self.part == RequestPart::Address && is_wrong(byte) && !matches!(byte, b'\r' | b'\n') {
                 let before = || all.strip_suffix(read).unwrap_or_default().to_vec();
                 mended.get_or_insert_with(before).extend(format!("%{byte:02X}").bytes());
@@ -154,7 +164,7 @@ impl<S> Mending<S> {
         mended
     }
 
-    /// Handles one byte outside of a body.
+    /// Handles one byte that is in no body, and ends a line if it is in the headers.
     fn step(&mut self, byte: u8) {
         self.part = match (self.part, byte) {
             // HTTP/2 begins with `PRI * HTTP/2.0`.
@@ -173,15 +183,15 @@ impl<S> Mending<S> {
                 self.body = Body::Length(0);
                 RequestPart::Headers
             }
-            (RequestPart::Headers, b'\n') => return self.end_header(),
-            (RequestPart::Headers, _) => {
-                if self.header.len() < HEADER_START {
-                    self.header.push(byte.to_ascii_lowercase());
-                }
-                RequestPart::Headers
-            }
+            (RequestPart::Headers, _) => return self.end_header(),
             (part, _) => part,
         };
+    }
+
+    /// Keeps of a header line what is needed of it. Most of a head is such lines, so they are not read byte by byte.
+    fn header_goes_on(&mut self, line: &[u8]) {
+        let room = HEADER_START.saturating_sub(self.header.len()).min(line.len());
+        self.header.extend(line.iter().take(room).map(u8::to_ascii_lowercase));
     }
 
     fn end_header(&mut self) {

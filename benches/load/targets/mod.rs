@@ -212,7 +212,8 @@ pub(crate) fn from_environment(plumbago: &Path, only_peers: bool) -> Vec<Box<dyn
         kinds.push(Box::new(plumbago::Plumbago::new(plumbago)));
     }
     if let Some(binary) = given("PLUMBAGO_BEFORE") {
-        kinds.push(Box::new(plumbago::Plumbago { label: "before", ..plumbago::Plumbago::new(&binary) }));
+        let earlier = plumbago::Plumbago::new(&binary);
+        kinds.push(Box::new(plumbago::Plumbago { label: "before", takes_put_lines: false, ..earlier }));
     }
     if let Some(binary) = given("VICTORIAMETRICS") {
         kinds.push(Box::new(victoria_metrics::VictoriaMetrics { binary }));

@@ -17,6 +17,8 @@ pub(crate) struct Plumbago {
     pub(crate) label: &'static str,
     /// Release build.
     pub(crate) binary: PathBuf,
+    /// Opens the port of `put` lines. A build from before that port refuses its key.
+    pub(crate) takes_put_lines: bool,
     /// Settings beside the usual ones, each as `key=value`.
     pub(crate) settings: Vec<String>,
 }
@@ -24,7 +26,7 @@ pub(crate) struct Plumbago {
 impl Plumbago {
     /// The build that is measured.
     pub(crate) fn new(binary: &Path) -> Self {
-        Self { label: "Plumbago", binary: binary.to_owned(), settings: Vec::new() }
+        Self { label: "Plumbago", binary: binary.to_owned(), takes_put_lines: true, settings: Vec::new() }
     }
 }
 
@@ -35,7 +37,6 @@ pub(crate) fn serve<'c>(command: &'c mut Command, directory: &Path, ports: &Port
         ("listen.http", ports.http.to_string()),
         ("listen.carbon", ports.carbon.to_string()),
         ("listen.pickle", ports.spare[0].to_string()),
-        ("listen.kairosdb_telnet", ports.spare[1].to_string()),
         ("store.path", directory.join("data").display().to_string()),
         ("retention.default", crate::RETENTION.to_owned()),
     ] {
@@ -52,6 +53,9 @@ impl Kind for Plumbago {
     fn start(&self, directory: &Path, ports: &Ports) -> Result<Vec<Process>> {
         let mut command = Command::new(&self.binary);
         serve(&mut command, directory, ports);
+        if self.takes_put_lines {
+            command.arg("--set").arg(format!("listen.kairosdb_telnet={}", ports.spare[1]));
+        }
         for setting in &self.settings {
             command.arg("--set").arg(setting);
         }

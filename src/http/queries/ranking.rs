@@ -44,7 +44,8 @@ impl Ranking {
         self.count(&report);
         let Ok(oldest) = report.started.checked_sub(REMEMBERED) else { return };
         self.slowest.retain(|kept| kept.started >= oldest);
-        let at = self.slowest.partition_point(|kept| kept.took() >= report.took());
+        let took = report.took();
+        let at = self.slowest.partition_point(|kept| kept.took() >= took);
         if at < SLOWEST {
             self.slowest.truncate(SLOWEST - 1);
             self.slowest.insert(at, report);

@@ -40,7 +40,7 @@ pub(in crate::http) struct Report {
 impl Report {
     /// How long the server took. The time in which the client takes the answer is the client's.
     pub(super) fn took(&self) -> Duration {
-        self.phases().filter(|(phase, _)| *phase != Phase::Send).map(|(_, spent)| spent).sum()
+        self.spent.iter().sum::<Duration>().saturating_sub(self.spent(Phase::Send))
     }
 
     /// The time that one phase took.
