@@ -13,6 +13,21 @@ use plumbago_model::{
     Batch, Cancel, Event, EventFilter, EventId, Judged, Overload, Policy, QueryError, Reading, Verdict,
 };
 
+/// Takes the nodes of a find.
+pub trait Visitor {
+    /// So many nodes follow at most, and their paths have so many bytes. Not every server knows.
+    fn expect(&mut self, _nodes: usize, _path_bytes: usize) {}
+
+    /// Takes a node.
+    fn visit(&mut self, node: Node<'_>);
+}
+
+impl<F: FnMut(Node<'_>)> Visitor for F {
+    fn visit(&mut self, node: Node<'_>) {
+        self(node);
+    }
+}
+
 /// The server: names, series, and its health.
 pub trait Backend: TaggedSeries + EventLog + Send + Sync + 'static {
     /// The same server for one caller: what is outside of the scope is not there, and what is sent is sent by them.
@@ -66,7 +81,7 @@ pub trait Backend: TaggedSeries + EventLog + Send + Sync + 'static {
         query: &str,
         window: Option<(i64, i64)>,
         cancel: &Cancel,
-        visit: &mut dyn FnMut(Node<'_>),
+        visitor: &mut dyn Visitor,
     ) -> Result<(), QueryError>;
 
     /// The metric names that begin with a text, in order. Each call of the stream returns up to so many, and none at the end.

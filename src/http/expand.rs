@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use axum::response::Response;
 use serde::Serialize;
 
-use super::Backend;
 use super::call::Call;
 use super::error::Failure;
 use super::find::{listed, names_nothing, to_json};
 use super::gate::Seen;
 use super::tab::Tab;
+use super::{Backend, Node};
 use plumbago_model::Cancel;
 
 #[derive(Serialize)]
@@ -54,7 +54,7 @@ fn expand(
             continue;
         }
         let mut tab = Tab::new(cancel);
-        backend.find(&query, None, cancel, &mut |node| {
+        backend.find(&query, None, cancel, &mut |node: Node<'_>| {
             if (node.leaf || !leaves_only) && tab.admits(node.path) {
                 paths.insert(node.path.to_owned());
             }

@@ -15,7 +15,7 @@ use super::gate::Seen;
 use super::queries::Question;
 use super::reply::Wrapping;
 use super::tab::Tab;
-use super::{Api, Backend, carbonapi, reply};
+use super::{Api, Backend, Node, Visitor, carbonapi, reply};
 use formats::{Binary, BinaryRecords, Completer, NodeList, Nodes, Records, Tree};
 use plumbago_model::{Cancel, Phase};
 
@@ -132,31 +132,45 @@ impl Ask {
     }
 
     fn answer(&self, backend: &dyn Backend, cancel: &Cancel) -> Result<Vec<u8>, Failure> {
-        let mut nodes: Box<dyn Nodes> = match self.format {
+        let nodes: Box<dyn Nodes + '_> = match self.format {
             Format::TreeJson => Box::new(Tree::new(base_path(&self.query), self.wildcards)),
             Format::Completer => Box::new(Completer::new(self.wildcards)),
             Format::Json => Box::new(Records::default()),
             Format::NodeList => Box::new(NodeList::new(self.position)),
             Format::Binary(binary) => Box::new(BinaryRecords::new(binary, self.now)),
         };
-        if names_nothing(&self.query) {
-            return Ok(nodes.document());
+        let mut listing = Listing { nodes, tab: Tab::new(cancel), leaves_only: self.leaves_only };
+        if !names_nothing(&self.query) {
+            backend.find(&self.query, self.window, cancel, &mut listing)?;
         }
-        let mut tab = Tab::new(cancel);
-        backend.find(&self.query, self.window, cancel, &mut |node| {
-            if !tab.admits(node.path) {
-                return;
-            }
-            // One that is a directory and a leaf comes twice.
-            if node.directory && !self.leaves_only {
-                nodes.add(&node, false);
-            }
-            if node.leaf {
-                nodes.add(&node, true);
-            }
-        })?;
-        tab.settle()?;
-        Ok(nodes.document())
+        listing.tab.settle()?;
+        Ok(listing.nodes.document())
+    }
+}
+
+/// An answer that grows node by node.
+struct Listing<'a> {
+    nodes: Box<dyn Nodes + 'a>,
+    tab: Tab<'a>,
+    leaves_only: bool,
+}
+
+impl Visitor for Listing<'_> {
+    fn expect(&mut self, nodes: usize, path_bytes: usize) {
+        self.nodes.expect(nodes, path_bytes);
+    }
+
+    fn visit(&mut self, node: Node<'_>) {
+        if !self.tab.admits(node.path) {
+            return;
+        }
+        // One that is a directory and a leaf comes twice.
+        if node.directory && !self.leaves_only {
+            self.nodes.add(&node, false);
+        }
+        if node.leaf {
+            self.nodes.add(&node, true);
+        }
     }
 }
 

@@ -65,7 +65,7 @@ mod write;
 #[cfg(test)]
 mod tests;
 
-pub use backend::{Backend, EventLog, NameStream, Node, TaggedSeries};
+pub use backend::{Backend, EventLog, NameStream, Node, TaggedSeries, Visitor};
 pub use backup::{BackedUp, BackupError, BackupState, Backups};
 pub use bundles::{ImportOptions, Imported, Moving};
 pub use care::{Care, Cleaned, Deleted, Description, Renamed, Repaired, Stats, Usage};

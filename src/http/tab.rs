@@ -22,6 +22,7 @@ impl<'a> Tab<'a> {
     }
 
     /// May a name be added?
+    #[inline]
     pub(super) fn admits(&mut self, name: &str) -> bool {
         self.owed += name.len() + ENTRY_BYTES;
         if self.owed >= AT_ONCE && self.refused.is_none() {

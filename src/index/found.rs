@@ -45,6 +45,7 @@ impl Findings {
     }
 
     /// Each of them.
+    #[inline]
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Found<'_>> {
         let text = &self.text;
         self.hits.iter().map(move |hit| Found {
@@ -62,6 +63,7 @@ impl Findings {
 }
 
 impl Hit {
+    #[inline]
     fn range(self) -> std::ops::Range<usize> {
         self.start..self.start + self.len as usize
     }
@@ -81,6 +83,7 @@ impl Gathering {
     }
 
     /// Adds the name that is `parent` (with its dot) and `name` together.
+    #[inline]
     pub(super) fn push(&mut self, parent: &[u8], name: &[u8], leaf: Option<MetricId>, directory: bool) {
         let start = self.text.len();
         self.text.extend_from_slice(parent);

@@ -102,6 +102,7 @@ impl<'g> Step<'g> {
 }
 
 impl Step<'_> {
+    #[inline]
     fn takes(&mut self, component: u32, tree: &Tree) -> bool {
         match self {
             Step::Any => true,
@@ -114,6 +115,7 @@ impl Step<'_> {
 impl Memo {
     const KNOWN: u8 = 0b10;
 
+    #[inline]
     fn matches(&mut self, matcher: &Matcher, component: u32, tree: &Tree) -> bool {
         self.asked = self.asked.saturating_add(1);
         if self.asked <= REMEMBER_AFTER {

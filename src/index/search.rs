@@ -365,6 +365,7 @@ impl<'g> Search<'g> {
 }
 
 impl Item {
+    #[inline]
     fn new(component: u32, task: Task, tree: &Tree) -> Item {
         let text = tree.text_bytes(component);
         let mut head = [0; 8];
@@ -376,6 +377,7 @@ impl Item {
         Item { key: u64::from_be_bytes(head), component, task }
     }
 
+    #[inline]
     fn order(&self, other: &Item, tree: &Tree) -> Ordering {
         self.key.cmp(&other.key).then_with(|| {
             let (a, b) = (tree.text_bytes(self.component), tree.text_bytes(other.component));
@@ -386,6 +388,7 @@ impl Item {
     }
 
     /// Everything below a directory starts with its text and a dot, so the descent sorts there.
+    #[inline]
     fn dot(&self) -> &'static [u8] {
         match self.task {
             Task::Hit { .. } => b"",

@@ -71,11 +71,13 @@ impl Texts {
     }
 
     /// The text of an id.
+    #[inline]
     pub(super) fn get(&self, id: u32) -> Option<&str> {
         self.get_bytes(id).map(|text| std::str::from_utf8(text).expect("records are written from strings"))
     }
 
     /// The text of an id, for comparing.
+    #[inline]
     pub(super) fn get_bytes(&self, id: u32) -> Option<&[u8]> {
         let place = self.places.get(id as usize).copied().filter(|&place| place != NONE)?;
         Some(self.record(place).1)
@@ -190,22 +192,26 @@ impl Texts {
         Ok(place)
     }
 
+    #[inline]
     fn record(&self, place: u32) -> (u32, &[u8]) {
         let (id, len) = self.header(place);
         (id, self.bytes(place, len))
     }
 
+    #[inline]
     fn header(&self, place: u32) -> (u32, usize) {
         let (segment, start) = self.locate(place);
         let [a, b, c, d, e, f] = segment[start..start + HEADER_BYTES] else { return (NONE, 0) };
         (u32::from_le_bytes([a, b, c, d]), usize::from(u16::from_le_bytes([e, f])))
     }
 
+    #[inline]
     fn bytes(&self, place: u32, len: usize) -> &[u8] {
         let (segment, start) = self.locate(place);
         &segment[start + HEADER_BYTES..start + HEADER_BYTES + len]
     }
 
+    #[inline]
     fn locate(&self, place: u32) -> (&[u8], usize) {
         let start = place as usize * ALIGN;
         (&self.segments[start / SEGMENT_BYTES], start % SEGMENT_BYTES)

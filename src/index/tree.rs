@@ -87,6 +87,7 @@ impl Dir {
     }
 
     /// Its entries, including removed ones.
+    #[inline]
     pub(super) fn children(&self) -> &[Child] {
         &self.children
     }
@@ -140,11 +141,13 @@ impl Tree {
     }
 
     /// A directory by its id.
+    #[inline]
     pub(super) fn dir(&self, dir: DirId) -> &Dir {
         &self.dirs[dir.index()]
     }
 
     /// What a child's component refers to now.
+    #[inline]
     pub(super) fn node(&self, child: Child) -> Node {
         match child.dir() {
             Some(id) => {
@@ -158,6 +161,7 @@ impl Tree {
     }
 
     /// The entry of a directory for a component.
+    #[inline]
     pub(super) fn child(&self, dir: DirId, component: u32) -> Option<Child> {
         self.position(dir, component).map(|at| self.dirs[dir.index()].children[at])
     }
@@ -168,16 +172,19 @@ impl Tree {
     }
 
     /// The text of a component.
+    #[inline]
     pub(super) fn text(&self, component: u32) -> &str {
         self.components.get(component).expect("components are never removed")
     }
 
     /// The text of a component, for comparing.
+    #[inline]
     pub(super) fn text_bytes(&self, component: u32) -> &[u8] {
         self.components.get_bytes(component).expect("components are never removed")
     }
 
     /// Reads a directory so that it is in the cache when it is needed. Several such reads wait for memory at the same time.
+    #[inline]
     pub(super) fn warm(&self, dir: DirId) {
         let children = &self.dirs[dir.index()].children;
         std::hint::black_box(
@@ -289,12 +296,14 @@ impl Tree {
 }
 
 impl DirId {
+    #[inline]
     fn index(self) -> usize {
         self.0 as usize
     }
 }
 
 impl Child {
+    #[inline]
     pub(super) fn dir(self) -> Option<DirId> {
         (self.target & METRIC == 0).then_some(DirId(self.target))
     }

@@ -153,6 +153,7 @@ impl Head {
         state.span = span;
     }
 
+    #[inline]
     pub(super) fn state(&self, id: MetricId) -> Option<&State> {
         self.states.get(id.index()).filter(|s| s.policy.0 != u32::MAX)
     }

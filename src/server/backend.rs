@@ -7,7 +7,7 @@ use super::engine::{Engine, READ_ONLY, now};
 use super::memos::KeptMemos;
 use crate::auth::Sender;
 use crate::http::browser::Browse;
-use crate::http::{Backend, Backups, Care, Labelled, Memos, Moving, NameStream, Node};
+use crate::http::{Backend, Backups, Care, Labelled, Memos, Moving, NameStream, Node, Visitor};
 use crate::index::{FindLimits, Found, NameWalk};
 use crate::parse::Limits;
 use crate::receive;
@@ -64,9 +64,9 @@ impl Backend for Engine {
         query: &str,
         window: Option<(i64, i64)>,
         cancel: &Cancel,
-        visit: &mut dyn FnMut(Node<'_>),
+        visitor: &mut dyn Visitor,
     ) -> Result<(), QueryError> {
-        self.find_within(&Arc::default(), query, window, cancel, visit)
+        self.find_within(&Arc::default(), query, window, cancel, visitor)
     }
 
     fn names(&self, begin: &str) -> NameStream {
@@ -162,7 +162,7 @@ impl Engine {
         query: &str,
         window: Option<(i64, i64)>,
         cancel: &Cancel,
-        visit: &mut dyn FnMut(Node<'_>),
+        visitor: &mut dyn Visitor,
     ) -> Result<(), QueryError> {
         let glob = Glob::parse(query)?;
         let max_hits = self.config.query.max_find_hits;
@@ -173,18 +173,19 @@ impl Engine {
                 return Err(QueryError::invalid(UNKNOWN_DIRECTORIES));
             }
             for Hit { path, leaf, directory } in self.store.upstream.find(self, &glob, max_hits, cancel)? {
-                visit(Node { path: &path, leaf, directory, span: None });
+                visitor.visit(Node { path: &path, leaf, directory, span: None });
             }
             return Ok(());
         };
         let found = index.within(scope).find(&glob, FindLimits::names(max_hits), cancel)?;
         cancel.take(found.text_bytes() + found.len() * HIT_BYTES)?;
+        visitor.expect(found.len(), found.text_bytes());
         let leaves: Vec<MetricId> = found.iter().filter_map(|f| f.leaf).collect();
         let mut spans = self.points.spans(&leaves).into_iter();
         for found in found.iter() {
             let span = found.leaf.and_then(|_| spans.next()).unwrap_or(Span::EMPTY);
             if let Some(node) = node(found, span, window) {
-                visit(node);
+                visitor.visit(node);
             }
         }
         Ok(())
@@ -192,6 +193,7 @@ impl Engine {
 }
 
 /// A node as the API shows it, or `None` for a metric without data in the window.
+#[inline]
 fn node(found: Found<'_>, span: Span, window: Option<(i64, i64)>) -> Option<Node<'_>> {
     let seconds = |t: i64| u32::try_from(t.max(0)).unwrap_or(u32::MAX);
     let inside = window.is_none_or(|(from, until)| span.overlaps(seconds(from), seconds(until)));

@@ -15,7 +15,8 @@ use crate::http::browser::{Browse, Folder, Health, Listing, MetricDescription, P
 use crate::http::{
     BackedUp, Backend, BackupError, BackupState, Backups, Care, Catalog, CatalogQuery, Checked, Cleaned,
     CopiedMetric, Deleted, DeletedRange, Description, EventLog, ImportOptions, Imported, Labelled, Memos,
-    Moving, NameStream, Node, Reloaded, Renamed, Repaired, RetentionPlan, Stats, TaggedSeries, Usage, Wanted,
+    Moving, NameStream, Reloaded, Renamed, Repaired, RetentionPlan, Stats, TaggedSeries, Usage, Visitor,
+    Wanted,
 };
 use crate::index::{Sight, Survey, Top};
 use crate::kairosdb::{Read, Tags};
@@ -203,9 +204,9 @@ impl Backend for Confined {
         query: &str,
         window: Option<(i64, i64)>,
         cancel: &Cancel,
-        visit: &mut dyn FnMut(Node<'_>),
+        visitor: &mut dyn Visitor,
     ) -> Result<(), QueryError> {
-        self.engine.find_within(self.scope(), query, window, cancel, visit)
+        self.engine.find_within(self.scope(), query, window, cancel, visitor)
     }
 
     fn names(&self, begin: &str) -> NameStream {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use graphite_render::{FetchRequest, Fetched, Source};
 use plumbago::auth::Sender;
 use plumbago::http::browser::Browse;
-use plumbago::http::{Backend, EventLog, NameStream, Node, TaggedSeries};
+use plumbago::http::{Backend, EventLog, NameStream, Node, TaggedSeries, Visitor};
 use plumbago::index::{Asked, FindLimits, Index, SharedIndex, Sight};
 use plumbago::parse::Limits;
 use plumbago_model::glob::Glob;
@@ -99,7 +99,7 @@ impl Backend for Memory {
         query: &str,
         _: Option<(i64, i64)>,
         cancel: &Cancel,
-        visit: &mut dyn FnMut(Node<'_>),
+        visitor: &mut dyn Visitor,
     ) -> Result<(), QueryError> {
         let glob = Glob::parse(query)?;
         let found = self.index.find(&glob, LIMITS, cancel)?;
@@ -109,7 +109,7 @@ impl Backend for Memory {
         };
         for f in found.iter() {
             let (leaf, directory) = (f.leaf.is_some(), f.directory);
-            visit(Node { path: f.path, leaf, directory, span: f.leaf.and_then(span) });
+            visitor.visit(Node { path: f.path, leaf, directory, span: f.leaf.and_then(span) });
         }
         Ok(())
     }

@@ -16,7 +16,7 @@ use super::gate::Seen;
 use super::params::Params;
 use super::queries::Question;
 use super::tab::Tab;
-use super::{Api, Backend, find, reply};
+use super::{Api, Backend, Node, find, reply};
 use graphite_render::TimeRange;
 use graphite_render::grammar::Expr;
 use graphite_render::source::{self, Fetched};
@@ -124,7 +124,7 @@ fn answer(message: &impl Message) -> Response {
 
 fn glob(backend: &dyn Backend, pattern: String, cancel: &Cancel) -> Result<GlobResponse, Failure> {
     let (mut matches, mut tab) = (Vec::new(), Tab::new(cancel));
-    backend.find(&pattern, None, cancel, &mut |node| {
+    backend.find(&pattern, None, cancel, &mut |node: Node<'_>| {
         if !tab.admits(node.path) {
             return;
         }

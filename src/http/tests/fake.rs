@@ -15,7 +15,7 @@ use crate::http::browser::{Browse, Folder, Health, ListedNode, Listing, MetricDe
 use crate::http::{
     Backend, Care, Checked, Cleaned, CopiedMetric, Deleted, DeletedRange, DeletedSlots, Description,
     EventLog, ImportOptions, Imported, Moving, NameStream, Node, Reloaded, Renamed, Repaired, RetentionPlan,
-    Stats, TaggedSeries, Usage,
+    Stats, TaggedSeries, Usage, Visitor,
 };
 use crate::index::{SharedIndex, Sight, Survey, Top};
 use crate::parse::Limits;
@@ -225,7 +225,7 @@ impl Backend for FakeBackend {
         query: &str,
         window: Option<(i64, i64)>,
         cancel: &Cancel,
-        visit: &mut dyn FnMut(Node<'_>),
+        visitor: &mut dyn Visitor,
     ) -> Result<(), QueryError> {
         *self.window.lock() = window;
         match query {
@@ -245,7 +245,7 @@ impl Backend for FakeBackend {
             _ => None,
         };
         if let Some(span) = special {
-            visit(Node { path: query, leaf: true, directory: false, span });
+            visitor.visit(Node { path: query, leaf: true, directory: false, span });
             return Ok(());
         }
         let matches = |pattern: &str, text: &str| {
@@ -265,7 +265,12 @@ impl Backend for FakeBackend {
             node.1 |= parts.len() > depth;
         }
         for (path, (leaf, directory)) in &nodes {
-            visit(Node { path, leaf: *leaf, directory: *directory, span: leaf.then_some((1000, 2000)) });
+            visitor.visit(Node {
+                path,
+                leaf: *leaf,
+                directory: *directory,
+                span: leaf.then_some((1000, 2000)),
+            });
         }
         Ok(())
     }

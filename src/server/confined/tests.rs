@@ -7,6 +7,7 @@ use tempfile::TempDir;
 use super::super::engine::now;
 use super::*;
 use crate::config::Config;
+use crate::http::Node;
 use crate::index::{Asked, FindLimits, Survey};
 use graphite_render::TimeRange;
 use graphite_render::source::TagQuery;
@@ -58,7 +59,7 @@ impl House {
         let never = Cancel::never();
         let (mut leaves, mut directories) = (Vec::new(), Vec::new());
         self.seen
-            .find(query, None, &never, &mut |node| {
+            .find(query, None, &never, &mut |node: Node<'_>| {
                 leaves.extend(node.leaf.then(|| node.path.to_owned()));
                 directories.extend(node.directory.then(|| node.path.to_owned()));
             })
@@ -182,7 +183,9 @@ impl House {
         for name in &self.names {
             let covered = self.scope.covers(name);
             let mut found = 0;
-            self.seen.find(name, None, &never, &mut |node| found += usize::from(node.leaf)).unwrap();
+            self.seen
+                .find(name, None, &never, &mut |node: Node<'_>| found += usize::from(node.leaf))
+                .unwrap();
             prop_assert_eq!(found == 1, covered, "{}", name);
             prop_assert_eq!(self.seen.policies(&[name])[0].is_some(), covered);
             prop_assert_eq!(self.seen.browse().describe(name, &never).unwrap().is_some(), covered);
