@@ -126,7 +126,7 @@ impl Suite {
             let series = if self.quick { 100_000 } else { 1_000_000 };
             self.on_fresh(kind, |server| tags::run("1 M", !self.quick, series, server, report))?;
         }
-        if self.wants("doors") && kind.command().is_some() {
+        if self.wants("doors") && kind.is_current() {
             let series = if self.quick { 200_000 } else { 1_000_000 };
             self.on_fresh(kind, |server| doors::ingest(self.quick, server, report))?;
             self.on_fresh(kind, |server| doors::queries("1 M", !self.quick, series, server, report))?;
@@ -136,6 +136,7 @@ impl Suite {
             self.on_fresh(kind, |server| overload::run(connections, server, report))?;
         }
         if self.wants("scope")
+            && kind.is_current()
             && let Some(binary) = kind.command()
         {
             scope::run(binary, self.quick, &self.scratch, report)?;

@@ -344,7 +344,7 @@ fn refusal(denied: Denied, is_part_of_page: bool) -> Failure {
         Denied::LogIn(_) => Failure::LogIn(denied.to_string(), is_part_of_page),
         Denied::NoRole(_) => Failure::Forbidden(denied.to_string()),
         Denied::Wait(seconds) => Failure::Wait(denied.to_string(), seconds),
-        Denied::Busy => Failure::Busy("query.max_concurrent"),
+        Denied::Busy => Failure::Overloaded(denied.to_string(), 1),
     }
 }
 
@@ -434,5 +434,19 @@ impl<S: Sync> FromRequestParts<S> for Audit {
         let user = standing.map_or_else(|| ANONYMOUS.into(), |standing| Arc::clone(&standing.caller.name));
         let tenant = standing.and_then(|standing| Some(standing.caller.scope.tenant()?.name().into()));
         Ok(Self { user, tenant, from: standing.map(|standing| standing.from) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Nobody raises a limit of queries because passwords are slow to check.
+    #[test]
+    fn who_cannot_be_checked_now_comes_again() {
+        let answer = refusal(Denied::Busy, false).into_response();
+        assert_eq!(answer.status(), axum::http::StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(answer.headers()[header::RETRY_AFTER], "1");
+        assert!(refusal(Denied::Busy, false).to_string().contains("passwords"));
     }
 }

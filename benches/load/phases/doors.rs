@@ -37,6 +37,9 @@ const HOUR: usize = 60;
 /// The metric of the query. One of its tags is the same for all of its series that are asked for.
 const METRIC: &str = "cpu.user";
 
+/// How often a series is new when the cardinality is asked for.
+const NEW_SERIES: usize = 50;
+
 /// Milliseconds that a call of the catalogue may take at the median.
 const CATALOGUE: Bar = Bar::AtMost(10.0);
 
@@ -237,7 +240,6 @@ fn catalogue(size: &str, bar: Bar, server: &mut Running, report: &mut Report) ->
         format!("/api/v1/catalog/metrics?from={month}"),
         format!("/api/v1/catalog/tags?metric={METRIC}"),
         format!("/api/v1/catalog/tags?metric={METRIC}&tag=host"),
-        "/api/v1/catalog/cardinality".to_owned(),
         format!("/api/v1/catalog/windows?metric={METRIC}"),
         "/api/v1/catalog/partitions".to_owned(),
     ] {
@@ -246,12 +248,49 @@ fn catalogue(size: &str, bar: Bar, server: &mut Running, report: &mut Report) ->
         let path = path.replace(&month, "MONTH");
         report.add(server.kind.label(), &format!("`{path}`, {size}, p50"), "ms", bar, latency.p50, note);
     }
+    cardinality(size, bar, server, &mut client, report)?;
     let query =
         json!({ "start_absolute": 1, "metrics": [{ "name": METRIC, "tags": { "rack": ["rack3"] } }] });
     let (latency, answer) = time_post(&mut client, "/api/v1/datapoints/query/tags", &query.to_string())?;
     let note = format!("{} bytes, p99 {:.2}", answer.len(), latency.p99);
     let what = format!("tags of the series of a rack, {size}, p50");
     report.add(server.kind.label(), &what, "ms", bar, latency.p50, note);
+    Ok(())
+}
+
+/// The cardinality as it was kept, and as it is counted anew because there is a new series.
+fn cardinality(
+    size: &str,
+    bar: Bar,
+    server: &Running,
+    client: &mut Client,
+    report: &mut Report,
+) -> Result<()> {
+    let (what, label) = ("/api/v1/catalog/cardinality", server.kind.label());
+    let (latency, answer) = super::time_get(client, what)?;
+    let note = format!("{} bytes, p99 {:.2}", answer.len(), latency.p99);
+    report.add(label, &format!("`{what}`, {size}, p50"), "ms", bar, latency.p50, note);
+    let mut times = Vec::new();
+    for nth in 0..NEW_SERIES {
+        let time = minutes_until_now(1)[0] * 1000;
+        let point =
+            json!({ "name": "new", "tags": { "nth": nth.to_string() }, "timestamp": time, "value": 1 });
+        let (status, _) = client.post("/api/v1/datapoints", "", point.to_string().as_bytes())?;
+        ensure!(status == 204, "a point was answered {status}");
+        let asked = Instant::now();
+        client.get(what)?;
+        times.push(asked.elapsed().as_secs_f64() * 1e3);
+    }
+    let latency = Latency::of(times);
+    let note = format!("{NEW_SERIES} times, p99 {:.2}", latency.p99);
+    report.add(
+        label,
+        &format!("the same after a new series, {size}, p50"),
+        "ms",
+        Bar::None,
+        latency.p50,
+        note,
+    );
     Ok(())
 }
 

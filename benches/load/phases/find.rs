@@ -19,6 +19,9 @@ const QUERIES: [(&str, Bar); 4] = [
 /// A pattern with 44,440 hits among a million metrics, and the names per second that it must return.
 const STREAM: (&str, Bar) = ("servers.*.host1*.{cpu,mem,disk,net}.*", Bar::AtLeast(1_000_000.0));
 
+/// KairosDB's call for metrics, which has to find those without tags too.
+const METRIC_NAMES: &str = "/api/v1/metricnames?prefix=servers.dc1.host1";
+
 /// Measures each pattern on a server that already has the metrics. The bars are for a million of them.
 pub(crate) fn run(size: &str, barred: bool, server: &mut Running, report: &mut Report) -> Result<()> {
     let label = server.kind.label();
@@ -39,6 +42,12 @@ pub(crate) fn run(size: &str, barred: bool, server: &mut Running, report: &mut R
     let what = format!("find `{query}`, {size}, streamed");
     report.add(label, &what, "names/s", bar(least), rate, note);
     report.held(label, &what, hits);
+    if server.kind.is_current() {
+        let (latency, answer) = time_get(&mut client, METRIC_NAMES)?;
+        let note = format!("{} bytes, p99 {:.2}", answer.len(), latency.p99);
+        let what = format!("`{METRIC_NAMES}`, {size}, p50");
+        report.add(label, &what, "ms", bar(Bar::AtMost(10.0)), latency.p50, note);
+    }
     Ok(())
 }
 

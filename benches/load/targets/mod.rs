@@ -58,6 +58,11 @@ pub(crate) trait Kind {
         false
     }
 
+    /// Is it the build that is measured, with all doors and logins of today?
+    fn is_current(&self) -> bool {
+        false
+    }
+
     /// The program whose commands look after the server while it runs, if it has any.
     fn command(&self) -> Option<&Path> {
         None
@@ -213,7 +218,7 @@ pub(crate) fn from_environment(plumbago: &Path, only_peers: bool) -> Vec<Box<dyn
     }
     if let Some(binary) = given("PLUMBAGO_BEFORE") {
         let earlier = plumbago::Plumbago::new(&binary);
-        kinds.push(Box::new(plumbago::Plumbago { label: "before", takes_put_lines: false, ..earlier }));
+        kinds.push(Box::new(plumbago::Plumbago { label: "before", is_current: false, ..earlier }));
     }
     if let Some(binary) = given("VICTORIAMETRICS") {
         kinds.push(Box::new(victoria_metrics::VictoriaMetrics { binary }));

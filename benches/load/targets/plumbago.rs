@@ -17,8 +17,8 @@ pub(crate) struct Plumbago {
     pub(crate) label: &'static str,
     /// Release build.
     pub(crate) binary: PathBuf,
-    /// Opens the port of `put` lines. A build from before that port refuses its key.
-    pub(crate) takes_put_lines: bool,
+    /// Is it this build? An earlier one may lack doors and logins, and refuses their keys.
+    pub(crate) is_current: bool,
     /// Settings beside the usual ones, each as `key=value`.
     pub(crate) settings: Vec<String>,
 }
@@ -26,7 +26,7 @@ pub(crate) struct Plumbago {
 impl Plumbago {
     /// The build that is measured.
     pub(crate) fn new(binary: &Path) -> Self {
-        Self { label: "Plumbago", binary: binary.to_owned(), takes_put_lines: true, settings: Vec::new() }
+        Self { label: "Plumbago", binary: binary.to_owned(), is_current: true, settings: Vec::new() }
     }
 }
 
@@ -53,7 +53,7 @@ impl Kind for Plumbago {
     fn start(&self, directory: &Path, ports: &Ports) -> Result<Vec<Process>> {
         let mut command = Command::new(&self.binary);
         serve(&mut command, directory, ports);
-        if self.takes_put_lines {
+        if self.is_current {
             command.arg("--set").arg(format!("listen.kairosdb_telnet={}", ports.spare[1]));
         }
         for setting in &self.settings {
@@ -64,6 +64,10 @@ impl Kind for Plumbago {
 
     fn ready_path(&self) -> &'static str {
         "/health/ready"
+    }
+
+    fn is_current(&self) -> bool {
+        self.is_current
     }
 
     fn command(&self) -> Option<&Path> {

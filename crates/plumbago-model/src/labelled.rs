@@ -85,9 +85,72 @@ fn put_in_order<T: AsRef<str>>(tags: &mut [(T, T)], order: impl Fn(&str, &str) -
     }
 }
 
-/// Adds a metric as names with tags begin with it. After an error the text is as it was.
+/// A metric at the beginning of a text, up to the first blank, and what is behind it; none unless the metric is stored as it was sent.
+/// This is for the lines that programs send: in doubt the answer is none.
 #[inline]
-pub fn push_metric(metric: &str, to: &mut String) -> Result<(), Reject> {
+pub fn split_plain_metric(text: &str) -> Option<(&str, &str)> {
+    let bytes = text.as_bytes();
+    let (mut seen, mut last, mut is_empty, mut dots, mut end) = (0, b'.', false, 0, 0);
+    while let Some(&byte) = bytes.get(end).filter(|byte| **byte != b' ') {
+        seen |= CLASSES[usize::from(byte)];
+        is_empty |= byte == b'.' && last == b'.';
+        dots += usize::from(byte == b'.');
+        last = byte;
+        end += 1;
+    }
+    let is_plain = seen & (ODD | QUOTE) == 0 && !is_empty && last != b'.' && !text.starts_with('~');
+    if !is_plain || dots >= MAX_COMPONENTS {
+        return None;
+    }
+    Some((text.get(..end)?, text.get(end + 1..)?))
+}
+
+/// Adds tags, which were sent as `dc=ams host=a`, as they follow a metric in stored names. Nothing is added unless they are stored in
+/// this order and as they were sent; in doubt they are not.
+pub fn push_plain_tags(words: &str, to: &mut String) -> Option<()> {
+    let begin = to.len();
+    let added = try_push_plain_tags(words, to);
+    if added.is_none() {
+        to.truncate(begin);
+    }
+    added
+}
+
+fn try_push_plain_tags(words: &str, to: &mut String) -> Option<()> {
+    let (mut rest, mut before) = (words, None);
+    loop {
+        let (equals, in_key) = scan(rest.as_bytes(), b'=');
+        let (key, after) = (rest.get(..equals)?, rest.get(equals + 1..)?);
+        let (end, in_value) = scan(after.as_bytes(), b' ');
+        let is_plain = in_key & (ODD | ODD_IN_KEY | QUOTE | BLANK) == 0
+            && in_value & (ODD | QUOTE) == 0
+            && !matches!(after.as_bytes().first(), None | Some(b' ' | b'~'));
+        let comes_later = before.is_none_or(|before| name::by_text(before, key).is_lt());
+        if !is_plain || !comes_later || key.is_empty() || key == "name" {
+            return None;
+        }
+        to.push(';');
+        to.push_str(rest.get(..equals + 1 + end)?);
+        if end == after.len() {
+            return Some(());
+        }
+        (rest, before) = (after.get(end + 1..)?, Some(key));
+    }
+}
+
+/// Where a byte is, or else the end of the text, and the classes of all bytes before it. Words are short: a call of memchr costs more.
+#[inline]
+fn scan(text: &[u8], until: u8) -> (usize, u8) {
+    let (mut seen, mut end) = (0, 0);
+    while let Some(&byte) = text.get(end).filter(|byte| **byte != until) {
+        seen |= CLASSES[usize::from(byte)];
+        end += 1;
+    }
+    (end, seen)
+}
+
+/// Adds a metric as names with tags begin with it. After an error the text is as it was.
+fn push_metric(metric: &str, to: &mut String) -> Result<(), Reject> {
     if metric.is_empty() {
         return Err(Reject::EmptyName);
     }
@@ -211,6 +274,8 @@ static CLASSES: [u8; 256] = {
             // Control characters are U+0000–U+001F, U+007F, and U+0080–U+009F, which begin with 0xC2.
             0..=0x1f | 0x7f | 0xc2 | b';' | b'%' => ODD,
             b'!' | b'^' | b'=' => ODD_IN_KEY,
+            b'"' => QUOTE,
+            b' ' => BLANK,
             _ => 0,
         };
         byte += 1;
@@ -219,6 +284,9 @@ static CLASSES: [u8; 256] = {
 };
 const ODD: u8 = 1;
 const ODD_IN_KEY: u8 = 2;
+/// These are stored as they are, but where words are sent in a line, they are no part of one.
+const QUOTE: u8 = 4;
+const BLANK: u8 = 8;
 
 /// Is nothing to be escaped? One pass over the usual text; in doubt the answer is no.
 #[inline]
@@ -237,7 +305,7 @@ fn is_plain(text: &str, part: Part) -> bool {
     }
     match part {
         Part::Metric => seen & ODD == 0 && !empty && last != b'.' && first != Some(b'~'),
-        Part::Key => seen == 0 && text != "name",
+        Part::Key => seen & (ODD | ODD_IN_KEY) == 0 && text != "name",
         Part::Value => seen & ODD == 0 && first != Some(b'~'),
     }
 }

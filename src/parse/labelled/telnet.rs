@@ -107,11 +107,11 @@ impl<'a> Lines<'a, '_> {
             return None;
         }
         let line = line.strip_suffix('\r').unwrap_or(line);
-        let (metric, rest) = split_word(line.strip_prefix("put ")?)?;
+        let (metric, rest) = labelled::split_plain_metric(line.strip_prefix("put ")?)?;
         let (time, rest) = split_word(rest)?;
         let (value, tags) = split_word(rest)?;
         // No more digits than every integer has that a double holds.
-        if value.len() > 15 || tags.is_empty() || !is_word(metric) {
+        if value.len() > 15 || tags.is_empty() {
             return None;
         }
         let time = number::seconds(time.as_bytes()).map(i64::from).or_else(|| time.parse().ok())?;
@@ -120,46 +120,59 @@ impl<'a> Lines<'a, '_> {
             .ok()
             .filter(|number: &f64| *number != 0.0 || !value.starts_with('-'))?;
         let point = self.limits.point_at(millis(time), value).ok()?;
-        self.know_tags(metric, tags)?;
-        let most = self.limits.max_name_bytes;
-        self.told.push(Arrival::labelled(0), (point, false), |names| {
-            let begin = names.len();
-            labelled::push_metric(metric, names).ok()?;
-            names.push_str(&self.tags.1);
-            (names.len() - begin <= most).then_some(())
-        })
-    }
-
-    /// Senders send the metrics of one thing one after the other, so its tags often come again.
-    fn know_tags(&mut self, metric: &str, tags: &'a str) -> Option<()> {
         // Of two tags with one key only one is stored. What they have in bytes counts all the same, as for other lines.
         if metric.len() + 1 + tags.len() > self.limits.max_name_bytes {
             return None;
         }
-        if self.tags.0 != tags {
-            self.tags = ("", String::new());
-            let (mut list, mut rest) = (Vec::with_capacity(8), Some(tags));
-            while let Some(words) = rest {
-                let word = words.get(..memchr(b' ', words.as_bytes()).unwrap_or(words.len()))?;
-                rest = words.get(word.len() + 1..);
-                let equals = memchr(b'=', word.as_bytes()).filter(|_| is_word(word))?;
-                let (key, value) = (word.get(..equals)?, word.get(equals + 1..)?);
-                if key == TTL {
-                    return None;
-                }
-                list.push((key, value));
-            }
-            self.name.clear();
-            labelled::push_series_name("m", &mut list, &mut self.name).ok()?;
-            self.tags = (tags, self.name.split_off(1));
+        self.know_tags(tags)?;
+        self.told.push(Arrival::labelled(0), (point, false), |names| {
+            let begin = names.len();
+            names.push_str(metric);
+            names.push_str(&self.tags.1);
+            (names.len() - begin <= self.limits.max_name_bytes).then_some(())
+        })
+    }
+
+    /// Senders send the metrics of one thing one after the other, so its tags often come again.
+    #[inline]
+    fn know_tags(&mut self, tags: &'a str) -> Option<()> {
+        if self.tags.0 == tags { Some(()) } else { self.learn_tags(tags) }
+    }
+
+    fn learn_tags(&mut self, tags: &'a str) -> Option<()> {
+        // Nothing is known until it is all there.
+        self.tags.0 = "";
+        self.tags.1.clear();
+        if tags.contains(TTL) {
+            return None;
         }
+        if labelled::push_plain_tags(tags, &mut self.tags.1).is_none() {
+            self.write_tags(tags)?;
+        }
+        self.tags.0 = tags;
+        Some(())
+    }
+
+    /// The same for tags in any order and of any kind.
+    fn write_tags(&mut self, tags: &str) -> Option<()> {
+        let (mut list, mut rest) = (Vec::with_capacity(8), Some(tags));
+        while let Some(words) = rest {
+            let word = words.get(..memchr(b' ', words.as_bytes()).unwrap_or(words.len()))?;
+            rest = words.get(word.len() + 1..);
+            let equals = memchr(b'=', word.as_bytes()).filter(|_| is_word(word))?;
+            list.push((word.get(..equals)?, word.get(equals + 1..)?));
+        }
+        self.name.clear();
+        labelled::push_series_name("m", &mut list, &mut self.name).ok()?;
+        self.tags.1.push_str(self.name.get(1..)?);
         Some(())
     }
 }
 
 /// The text before the first blank, and what is behind it.
+#[inline]
 fn split_word(text: &str) -> Option<(&str, &str)> {
-    let end = memchr(b' ', text.as_bytes())?;
+    let end = text.bytes().position(|byte| byte == b' ')?;
     Some((text.get(..end)?, text.get(end + 1..)?))
 }
 

@@ -49,6 +49,31 @@ proptest! {
         }
     }
 
+    /// What is not passed on is spelled as the whole rule spells it.
+    #[test]
+    fn plain_words_are_spelled_as_all_are(
+        metric in "[a-c.]{1,5}|[~\";%=\u{85}ä.]{0,3}[a.]{0,2}",
+        tags in prop::collection::vec(("[a-c]|[a-c1]{0,3}|name|[!^=\"; ä]{1,2}", "[a-c=1]{1,3}|[~\"; \u{7f}a]{0,2}"), 1..4),
+    ) {
+        let words: Vec<String> = tags.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        let words = words.join(" ");
+        // As they are read: the first sign ends the key, and a blank the tag.
+        let read: Vec<(&str, &str)> = words.split(' ').filter_map(|word| word.split_once('=')).collect();
+        let mut name = "before".to_owned();
+        if push_plain_tags(&words, &mut name).is_some() {
+            prop_assert_eq!(name.replacen("before", "m", 1), series_name("m", &read).unwrap());
+            prop_assert_eq!(words.split(' ').count(), read.len());
+            prop_assert!(!words.contains('"'));
+        } else {
+            prop_assert_eq!(name, "before");
+        }
+        let line = [&metric, " 1"].concat();
+        if let Some((metric, rest)) = split_plain_metric(&line) {
+            prop_assert_eq!(rest, "1");
+            prop_assert_eq!(series_name(metric, &[("a", "b")]).unwrap(), [metric, ";a=b"].concat());
+        }
+    }
+
     #[test]
     fn any_text_is_taken_apart(name in "\\PC{0,30}", odd in text()) {
         let _ = (parts(&name), parts(&odd), plain(&odd));
@@ -67,6 +92,21 @@ fn usual_names_stay_as_they_are() {
     let tags = [("host", "web 1"), ("dc", "ams:1=2"), ("ü", "100%")];
     assert_eq!(series_name("cpu.load", &tags).unwrap(), "cpu.load;dc=ams:1=2;host=web 1;ü=100%");
     assert_eq!(series_name("cpu.load", &[]).unwrap(), "cpu.load");
+}
+
+#[test]
+fn what_programs_send_is_plain() {
+    assert_eq!(split_plain_metric("cpu.user 170 1"), Some(("cpu.user", "170 1")));
+    let mut name = "cpu.user".to_owned();
+    push_plain_tags("1st=a dc=ams/1 host=a=b", &mut name).unwrap();
+    assert_eq!(name, "cpu.user;1st=a;dc=ams/1;host=a=b");
+    for words in ["", "a", "a=b ", "b=c a=b", "a=b a=c", "a=", "=b", "a=~b", "a=b;c", "name=a"] {
+        assert_eq!(push_plain_tags(words, &mut name), None, "{words}");
+    }
+    for line in ["cpu", " 1", ".a 1", "a. 1", "a..b 1", "~a 1", "a;b 1", "\"a\" 1", "a%2Eb 1"] {
+        assert_eq!(split_plain_metric(line), None, "{line}");
+    }
+    assert_eq!(split_plain_metric(&["a.".repeat(MAX_COMPONENTS), "b 1".to_owned()].concat()), None);
 }
 
 #[test]

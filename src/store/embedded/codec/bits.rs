@@ -50,18 +50,33 @@ pub(super) fn unpack(bytes: &[u8], width: u32, numbers: &mut [u64]) {
 }
 
 fn unpack_padded(bytes: &[u8], width: u32, numbers: &mut [u64]) {
+    // A load begins with up to 7 bits of the number before. It has as many numbers as fit into the other 57.
+    match width {
+        0..=7 => unpack_each::<8>(bytes, width, numbers),
+        8..=14 => unpack_each::<4>(bytes, width, numbers),
+        15..=28 => unpack_each::<2>(bytes, width, numbers),
+        _ => unpack_each::<1>(bytes, width, numbers),
+    }
+}
+
+/// Takes so many numbers from each load.
+fn unpack_each<const LOADED: usize>(bytes: &[u8], width: u32, numbers: &mut [u64]) {
     let mask = (1u64 << width) - 1;
     let mut bit = 0;
-    for n in numbers {
-        *n = (load(bytes, bit / 8) >> (bit % 8)) & mask;
-        bit += width as usize;
+    for numbers in numbers.chunks_mut(LOADED) {
+        let mut word = load(bytes, bit / 8) >> (bit % 8);
+        for n in numbers {
+            *n = word & mask;
+            word >>= width;
+        }
+        bit += LOADED * width as usize;
     }
 }
 
 /// Eight bytes from `at` on; bytes beyond the end are zero.
 #[inline]
 fn load(bytes: &[u8], at: usize) -> u64 {
-    match bytes.get(at..).and_then(|rest| rest.first_chunk()) {
+    match bytes.get(at..at.saturating_add(8)).and_then(|word| word.first_chunk()) {
         Some(&word) => u64::from_le_bytes(word),
         None => load_end(bytes, at),
     }
