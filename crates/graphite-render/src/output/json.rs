@@ -80,6 +80,7 @@ pub(super) fn open_line(out: &mut Vec<u8>, line: &Line<'_>) {
 /// Appends the points of a line.
 pub(super) fn write_points(out: &mut Vec<u8>, line: &Line<'_>, skip_nulls: bool) {
     let start = out.len();
+    out.push(b'[');
     let mut page = Page::new(out);
     for (value, stamp) in line.points() {
         // graphite-web pairs values with stamps up to the stated end, and drops what is left over.
@@ -92,9 +93,9 @@ pub(super) fn write_points(out: &mut Vec<u8>, line: &Line<'_>, skip_nulls: bool)
         page.push_point(value, stamp);
     }
     page.flush();
-    if out.len() > start {
-        out.pop();
-    }
+    // Each point has begun the next one, and the last has none; nor has the first if there is no point.
+    let begun = if out.len() == start + 1 { 1 } else { 2 };
+    out.truncate(out.len() - begun);
 }
 
 /// Appends what stands behind the points of a line.

@@ -2,11 +2,11 @@
 //!
 //! A dashboard asks for a hundred thousand points at a time, and formatting them is most of the work of a render. Every
 //! piece of a point is written here in pieces of a fixed size, of which only the used part counts: the processor does
-//! that in a move or two, where appending texts of any length is a call each.
+//! that in a move or two, where appending texts of any length is a call each. What stands between two values is one such piece.
 
 /// Bytes of a page. It stays in the first-level cache.
 const PAGE_BYTES: usize = 4096;
-/// More than the longest point takes: brackets, a value of 24 bytes, a stamp of 20.
+/// More than the longest point takes: brackets, a value of 24 bytes, a stamp of 20, and what is not used of the last piece.
 const POINT_BYTES: usize = 64;
 
 /// `00` to `99`.
@@ -27,26 +27,29 @@ pub(super) struct Page<'a> {
     at: usize,
     /// All of the last stamp but its last four digits, which stay the same for a long while.
     high: i64,
-    high_text: [u8; 16],
-    high_len: usize,
+    /// What follows a value with such a stamp, `,1795130000],[`, with zero bytes in the place of the four digits.
+    behind: u128,
+    behind_len: usize,
+    /// Where the four digits are, in bits.
+    digits_at: u32,
 }
+
+/// What ends a point and begins the next one.
+const BETWEEN: &[u8; 3] = b"],[";
 
 impl<'a> Page<'a> {
     /// An empty page before `out`.
     pub(super) fn new(out: &'a mut Vec<u8>) -> Self {
-        Self { out, bytes: [0; PAGE_BYTES], at: 0, high: 0, high_text: [0; 16], high_len: 0 }
+        Self { out, bytes: [0; PAGE_BYTES], at: 0, high: 0, behind: 0, behind_len: 0, digits_at: 0 }
     }
 
-    /// Writes `[value,stamp],`.
+    /// Writes `value,stamp],[`.
     pub(super) fn push_point(&mut self, value: f64, stamp: i64) {
         if self.at > PAGE_BYTES - POINT_BYTES {
             self.flush();
         }
-        self.put([b'['], 1);
         self.push_value(value);
-        self.put([b','], 1);
         self.push_stamp(stamp);
-        self.put([b']', b','], 2);
     }
 
     /// Moves what was written to the document.
@@ -100,10 +103,17 @@ impl<'a> Page<'a> {
         }
         self.put([b'-'], usize::from(scaled < 0));
         let (whole, part) = (scaled.unsigned_abs() / 1000, (scaled.unsigned_abs() % 1000) as usize);
-        self.push_whole(whole);
         let ([tens, ones], last) = (PAIRS[part / 10], b'0' + (part % 10) as u8);
+        let fraction = u32::from_le_bytes([b'.', tens, ones, last]);
         let used = 2 + usize::from(part % 100 != 0) + usize::from(!part.is_multiple_of(10));
-        self.put([b'.', tens, ones, last], used);
+        if whole < 10_000 {
+            let (digits, len) = up_to_four_digits(whole as usize);
+            let text = u64::from(digits) | u64::from(fraction) << (8 * len);
+            self.put(text.to_le_bytes(), len + used);
+        } else {
+            self.push_whole(whole);
+            self.put(fraction.to_le_bytes(), used);
+        }
         true
     }
 
@@ -113,29 +123,49 @@ impl<'a> Page<'a> {
             self.put(four_digits((number % 10_000) as usize), 4);
             return;
         }
-        let number = number as usize;
-        let leading = usize::from(number < 10) + usize::from(number < 100) + usize::from(number < 1000);
-        let digits = u32::from_le_bytes(four_digits(number)) >> (8 * leading);
-        self.put(digits.to_le_bytes(), 4 - leading);
+        let (digits, len) = up_to_four_digits(number as usize);
+        self.put(digits.to_le_bytes(), len);
     }
 
+    /// The end of a point: a stamp, and what is around it.
     fn push_stamp(&mut self, stamp: i64) {
         let high = stamp / 10_000;
-        // Eleven digits before the last four are more years than anybody has data for; longer ones and those of less
-        // than five digits are written plainly.
-        if !(10_000..1_000_000_000_000_000).contains(&stamp) {
+        // Seven digits before the last four are more years than anybody has data for; longer ones and those of less than five digits
+        // are written plainly.
+        if !(10_000..100_000_000_000).contains(&stamp) {
+            self.put([b','], 1);
             self.put_text(itoa::Buffer::new().format(stamp).as_bytes());
+            self.put(*BETWEEN, BETWEEN.len());
             return;
         }
         if high != self.high {
-            let mut digits = itoa::Buffer::new();
-            let text = digits.format(high).as_bytes();
-            self.high_text[..text.len()].copy_from_slice(text);
-            (self.high, self.high_len) = (high, text.len());
+            self.know(high);
         }
-        self.put(self.high_text, self.high_len);
-        self.put(four_digits((stamp % 10_000) as usize), 4);
+        let digits = u32::from_le_bytes(four_digits((stamp % 10_000) as usize));
+        let behind = self.behind | u128::from(digits) << self.digits_at;
+        self.put(behind.to_le_bytes(), self.behind_len);
     }
+
+    /// Prepares what follows values whose stamps begin like this.
+    fn know(&mut self, high: i64) {
+        let mut digits = itoa::Buffer::new();
+        let text = digits.format(high).as_bytes();
+        let mut behind = [0; 16];
+        behind[0] = b',';
+        behind[1..=text.len()].copy_from_slice(text);
+        let end = 1 + text.len() + 4;
+        behind[end..end + BETWEEN.len()].copy_from_slice(BETWEEN);
+        self.high = high;
+        self.behind = u128::from_le_bytes(behind);
+        self.behind_len = end + BETWEEN.len();
+        self.digits_at = 8 * (1 + text.len() as u32);
+    }
+}
+
+/// The digits of a number below 10,000, the first in the lowest byte, and how many there are.
+fn up_to_four_digits(number: usize) -> (u32, usize) {
+    let leading = usize::from(number < 10) + usize::from(number < 100) + usize::from(number < 1000);
+    (u32::from_le_bytes(four_digits(number)) >> (8 * leading), 4 - leading)
 }
 
 /// Appends a single number; infinity is written as `infinity` says.
@@ -169,7 +199,7 @@ mod tests {
     }
 
     fn value_text(value: f64) -> String {
-        text(value, 7).strip_prefix('[').and_then(|t| t.strip_suffix(",7],")).unwrap().to_owned()
+        text(value, 7).strip_suffix(",7],[").unwrap().to_owned()
     }
 
     #[test]
@@ -208,6 +238,8 @@ mod tests {
             1_799_999_999,
             1_800_000_000,
             1_800_000_060,
+            99_999_999_999,
+            100_000_000_000,
             99,
             i64::MAX,
             i64::MIN,
@@ -216,7 +248,7 @@ mod tests {
             page.push_point(1.0, stamp);
         }
         page.flush();
-        let expected: String = stamps.iter().map(|stamp| format!("[1.0,{stamp}],")).collect();
+        let expected: String = stamps.iter().map(|stamp| format!("1.0,{stamp}],[")).collect();
         assert_eq!(String::from_utf8(out).unwrap(), expected);
     }
 
@@ -228,7 +260,7 @@ mod tests {
             page.push_point(-1.234_567_890_123_456_7e-300, i64::MIN);
         }
         page.flush();
-        assert_eq!(out, format!("[-1.2345678901234568e-300,{}],", i64::MIN).repeat(1000).as_bytes());
+        assert_eq!(out, format!("-1.2345678901234568e-300,{}],[", i64::MIN).repeat(1000).as_bytes());
     }
 
     proptest! {
