@@ -367,14 +367,12 @@ impl<'g> Search<'g> {
 impl Item {
     #[inline]
     fn new(component: u32, task: Task, tree: &Tree) -> Item {
-        let text = tree.text_bytes(component);
-        let mut head = [0; 8];
-        let len = text.len().min(head.len());
-        head[..len].copy_from_slice(&text[..len]);
-        if let (Task::Descend { .. }, Some(dot)) = (task, head.get_mut(len)) {
-            *dot = b'.';
-        }
-        Item { key: u64::from_be_bytes(head), component, task }
+        // The text, and the dot that everything below a directory has behind it. They are few bytes: a copy would be a call.
+        let text =
+            tree.text_bytes(component).iter().chain(matches!(task, Task::Descend { .. }).then_some(&b'.'));
+        let (key, len) = text.take(8).fold((0, 0), |(key, len), &byte| (key << 8 | u64::from(byte), len + 8));
+        let key = key.checked_shl(u64::BITS - len).unwrap_or(0);
+        Item { key, component, task }
     }
 
     #[inline]

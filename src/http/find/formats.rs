@@ -129,11 +129,13 @@ struct Completions<'a> {
 
 /// `json`: every node with its full path and when it has data.
 ///
-/// Written straight into the document: this is the format of scripts that ask for thousands of names, and through a
+/// Written straight into the document, in few pieces: this is the format of scripts that ask for thousands of names, and through a
 /// serialiser it took a third of the whole find.
 #[derive(Default)]
 pub(super) struct Records {
     out: Vec<u8>,
+    /// The last span, and how a record with it ends. Many metrics have data for the same time.
+    last: Option<((u32, u32), Vec<u8>)>,
 }
 
 /// Bytes of a leaf's record beside its path.
@@ -147,28 +149,25 @@ impl Nodes for Records {
     }
 
     fn add(&mut self, node: &Node<'_>, leaf: bool) {
-        self.out.push(if self.out.is_empty() { b'[' } else { b',' });
-        self.out.extend_from_slice(br#"{"path":"#);
-        self.text(node.path);
-        if !leaf {
-            self.out.extend_from_slice(br#","is_leaf":false}"#);
-            return;
+        self.path(node.path);
+        match node.span.map(interval) {
+            _ if !leaf => self.out.extend_from_slice(br#","is_leaf":false}"#),
+            None => self.out.extend_from_slice(br#","is_leaf":true,"intervals":[]}"#),
+            Some(span) => {
+                let end = match &mut self.last {
+                    Some((last, end)) if *last == span => end,
+                    last => &mut last.insert((span, end_of_leaf(span))).1,
+                };
+                self.out.extend_from_slice(end);
+            }
         }
-        self.out.extend_from_slice(br#","is_leaf":true,"intervals":["#);
-        if let Some((start, end)) = node.span.map(interval) {
-            let mut digits = itoa::Buffer::new();
-            self.out.extend_from_slice(br#"{"start":"#);
-            self.out.extend_from_slice(digits.format(start).as_bytes());
-            self.out.extend_from_slice(br#","end":"#);
-            self.out.extend_from_slice(digits.format(end).as_bytes());
-            self.out.push(b'}');
-        }
-        self.out.extend_from_slice(b"]}");
     }
 
     fn document(&mut self) -> Vec<u8> {
-        if self.out.is_empty() {
-            self.out.push(b'[');
+        match self.out.first_mut() {
+            // Each record begins with a comma.
+            Some(first) => *first = b'[',
+            None => self.out.push(b'['),
         }
         self.out.push(b']');
         std::mem::take(&mut self.out)
@@ -176,16 +175,21 @@ impl Nodes for Records {
 }
 
 impl Records {
-    fn text(&mut self, text: &str) {
+    fn path(&mut self, path: &str) {
         let plain = |b: u8| b >= b' ' && b != b'"' && b != b'\\';
-        if text.bytes().fold(true, |all, b| all & plain(b)) {
-            self.out.push(b'"');
-            self.out.extend_from_slice(text.as_bytes());
+        if path.bytes().fold(true, |all, b| all & plain(b)) {
+            self.out.extend_from_slice(br#",{"path":""#);
+            self.out.extend_from_slice(path.as_bytes());
             self.out.push(b'"');
         } else {
-            self.out.extend_from_slice(&to_json(&text));
+            self.out.extend_from_slice(br#",{"path":"#);
+            self.out.extend_from_slice(&to_json(&path));
         }
     }
+}
+
+fn end_of_leaf((start, end): (u32, u32)) -> Vec<u8> {
+    format!(r#","is_leaf":true,"intervals":[{{"start":{start},"end":{end}}}]}}"#).into_bytes()
 }
 
 /// `nodelist`: the distinct components at one place of the paths; negative places count from the end.
