@@ -12,8 +12,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// From this size on, memory comes from the system and goes back to it at once. By itself the allocator keeps everything for a second after it
 /// was freed, in which the long texts of answers come on top of each other: 64 heavy renders with a budget of 64 MiB took up to 170 MiB more
-/// than before, and with this up to 140. Series are smaller, and stay fast.
-const LARGE: (&str, &str) = ("MIMALLOC_ARENA_MAX_OBJECT_SIZE", "4M");
+/// than before, and with this up to 150. What is smaller stays fast: to give a page to a process takes as long as to fill it.
+const LARGE: (&str, &str) = ("MIMALLOC_ARENA_MAX_OBJECT_SIZE", "8M");
 
 /// Begins again in the same process with the allocator's option in the environment. The allocator reads it before anything of ours runs,
 /// and nothing that is safe in Rust sets it later. Returns if there is no need, or if the system does not allow it.
