@@ -441,9 +441,9 @@ impl<S: Sync> FromRequestParts<S> for Audit {
 mod tests {
     use super::*;
 
-    /// Nobody raises a limit of queries because passwords are slow to check.
+    /// The message must not tell anyone to raise a limit of queries: the password checks are busy.
     #[test]
-    fn who_cannot_be_checked_now_comes_again() {
+    fn a_login_that_cannot_be_checked_yet_may_be_tried_again() {
         let answer = refusal(Denied::Busy, false).into_response();
         assert_eq!(answer.status(), axum::http::StatusCode::SERVICE_UNAVAILABLE);
         assert_eq!(answer.headers()[header::RETRY_AFTER], "1");

@@ -37,7 +37,10 @@ const HOUR: usize = 60;
 /// The metric of the query. One of its tags is the same for all of its series that are asked for.
 const METRIC: &str = "cpu.user";
 
-/// How often a series is new when the cardinality is asked for.
+/// Counts the series by metric and tag.
+const CARDINALITY: &str = "/api/v1/catalog/cardinality";
+
+/// How many times we add a series and ask for the cardinality again.
 const NEW_SERIES: usize = 50;
 
 /// Milliseconds that a call of the catalogue may take at the median.
@@ -240,6 +243,7 @@ fn catalogue(size: &str, bar: Bar, server: &mut Running, report: &mut Report) ->
         format!("/api/v1/catalog/metrics?from={month}"),
         format!("/api/v1/catalog/tags?metric={METRIC}"),
         format!("/api/v1/catalog/tags?metric={METRIC}&tag=host"),
+        CARDINALITY.to_owned(),
         format!("/api/v1/catalog/windows?metric={METRIC}"),
         "/api/v1/catalog/partitions".to_owned(),
     ] {
@@ -248,7 +252,7 @@ fn catalogue(size: &str, bar: Bar, server: &mut Running, report: &mut Report) ->
         let path = path.replace(&month, "MONTH");
         report.add(server.kind.label(), &format!("`{path}`, {size}, p50"), "ms", bar, latency.p50, note);
     }
-    cardinality(size, bar, server, &mut client, report)?;
+    recounted_cardinality(size, server, &mut client, report)?;
     let query =
         json!({ "start_absolute": 1, "metrics": [{ "name": METRIC, "tags": { "rack": ["rack3"] } }] });
     let (latency, answer) = time_post(&mut client, "/api/v1/datapoints/query/tags", &query.to_string())?;
@@ -258,18 +262,13 @@ fn catalogue(size: &str, bar: Bar, server: &mut Running, report: &mut Report) ->
     Ok(())
 }
 
-/// The cardinality as it was kept, and as it is counted anew because there is a new series.
-fn cardinality(
+/// Times the cardinality right after a new series has made the cached one stale.
+fn recounted_cardinality(
     size: &str,
-    bar: Bar,
     server: &Running,
     client: &mut Client,
     report: &mut Report,
 ) -> Result<()> {
-    let (what, label) = ("/api/v1/catalog/cardinality", server.kind.label());
-    let (latency, answer) = super::time_get(client, what)?;
-    let note = format!("{} bytes, p99 {:.2}", answer.len(), latency.p99);
-    report.add(label, &format!("`{what}`, {size}, p50"), "ms", bar, latency.p50, note);
     let mut times = Vec::new();
     for nth in 0..NEW_SERIES {
         let time = minutes_until_now(1)[0] * 1000;
@@ -278,19 +277,13 @@ fn cardinality(
         let (status, _) = client.post("/api/v1/datapoints", "", point.to_string().as_bytes())?;
         ensure!(status == 204, "a point was answered {status}");
         let asked = Instant::now();
-        client.get(what)?;
+        client.get(CARDINALITY)?;
         times.push(asked.elapsed().as_secs_f64() * 1e3);
     }
     let latency = Latency::of(times);
     let note = format!("{NEW_SERIES} times, p99 {:.2}", latency.p99);
-    report.add(
-        label,
-        &format!("the same after a new series, {size}, p50"),
-        "ms",
-        Bar::None,
-        latency.p50,
-        note,
-    );
+    let what = format!("`{CARDINALITY}` after a new series, {size}, p50");
+    report.add(server.kind.label(), &what, "ms", Bar::None, latency.p50, note);
     Ok(())
 }
 

@@ -93,9 +93,9 @@ pub(super) fn write_points(out: &mut Vec<u8>, line: &Line<'_>, skip_nulls: bool)
         page.push_point(value, stamp);
     }
     page.flush();
-    // Each point has begun the next one, and the last has none; nor has the first if there is no point.
-    let begun = if out.len() == start + 1 { 1 } else { 2 };
-    out.truncate(out.len() - begun);
+    // Every point opens the next one. Take back the bracket of the point that never came, and the comma before it.
+    let unused = if out.len() == start + 1 { "[" } else { ",[" };
+    out.truncate(out.len() - unused.len());
 }
 
 /// Appends what stands behind the points of a line.

@@ -59,7 +59,7 @@ fn unpack_padded(bytes: &[u8], width: u32, numbers: &mut [u64]) {
     }
 }
 
-/// Takes so many numbers from each load.
+/// Takes `LOADED` numbers from each load.
 fn unpack_each<const LOADED: usize>(bytes: &[u8], width: u32, numbers: &mut [u64]) {
     let mask = (1u64 << width) - 1;
     let mut bit = 0;
